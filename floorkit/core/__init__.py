@@ -1,0 +1,1 @@
+"""Contract and engine. Nothing here names a protocol."""
