@@ -1,0 +1,242 @@
+"""The manifest's ``dataset`` and ``runs`` tables of the dense protocols, turned into units and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from floorkit.core.errors import ManifestError, Problem, raise_problems
+from floorkit.core.paths import child, resolve, shown
+from floorkit.core.structure import param, structure
+from floorkit.core.values import Context, Dataset, Mark, Run, Source, Split, Unit, UnitKey
+from floorkit.formats.dense import load_prediction
+from floorkit.formats.honesty import session_rules
+
+FORMATS = ("dense", "rttm")
+
+
+@attrs.frozen
+class DenseTable:
+    """``[protocols.NAME.dataset]``: what every dense protocol reads; protocols add keys in a subclass."""
+
+    format: Literal["dense", "rttm"] = param(doc="Layout of the targets.")
+    targets: str = param(
+        doc="Folder of SESSION.npy (dense) or SESSION.rttm files, or one RTTM file of all sessions (rttm)."
+    )
+    sessions: tuple[str, ...] = param(
+        doc="Evaluated sessions, in the order of the outputs.", non_empty=True, distinct=True
+    )
+    calibration_sessions: tuple[str, ...] = param(
+        (), doc="Sessions that choose the thresholds.", distinct=True
+    )
+    wearer: str | dict[str, str] | None = param(
+        None, doc="rttm: the wearer's speaker name, or a table from session to speaker."
+    )
+    uem: str | None = param(
+        None, doc="rttm: a UEM file, or a folder of SESSION.uem files, that gives the length."
+    )
+
+
+@attrs.frozen
+class RunTable:
+    """``[protocols.NAME.runs.RUN]``.
+
+    The calibration predictions belong to the run's own table, so that calibration runs and evaluated
+    runs cannot have different names (honesty rule 4).
+    """
+
+    path: str = param(doc="Folder with pred/SESSION.npy and perhaps valid/SESSION.npy.")
+    calibration: str | None = param(
+        None, doc="Folder of the same layout for the calibration sessions; the run's own where left out."
+    )
+
+
+def build_dataset(
+    context: Context,
+    table: DenseTable,
+    load: Callable[[Context, Unit], Any],
+    *,
+    values: Mapping[UnitKey, Mapping[str, Any]] | None = None,
+    files: Mapping[str, Path] | None = None,
+    marks: Iterable[Mark] = (),
+    problems: Iterable[Problem] = (),
+) -> Dataset:
+    """The evaluated sessions, then the calibration sessions, as units, with the honesty rules applied.
+
+    Parameters
+    ----------
+    context, table
+        The entry and its dataset table; ``context.params`` is a DenseParams.
+    load
+        Module-level ``load(context, unit)`` of the protocol; by custom it calls ``dense.load_targets``.
+    values
+        Plain facts for single units (their strata, their reviewed opportunities); become
+        ``unit.gold.values`` beside those of this module.
+    files, marks, problems
+        Of the protocol's own; marks and problems of the honesty rules are added.
+    """
+    where = f"protocols.{context.name}.dataset"
+    raise_problems(ManifestError, _format_problems(table, where))
+    rule_problems, rule_marks = session_rules(
+        context.params, table.sessions, table.calibration_sessions, where
+    )
+    found = [*rule_problems, *problems]
+    units = []
+    sessions: tuple[tuple[Split, tuple[str, ...]], ...] = (
+        ("evaluated", table.sessions),
+        ("calibration", table.calibration_sessions),
+    )
+    for split, names in sessions:
+        for name in names:
+            source, missing = _gold_source(context, table, name)
+            found += missing
+            extra = (values or {}).get((split, name), {})
+            units.append(Unit(name, split, attrs.evolve(source, values={**source.values, **extra})))
+    return Dataset(
+        tuple(units),
+        load,
+        files=dict(files or {}),
+        marks=(*marks, *rule_marks),
+        problems=tuple(dict.fromkeys(found)),
+    )
+
+
+def _format_problems(table: DenseTable, where: str) -> list[Problem]:
+    if table.format == "rttm":
+        expected = "a speaker name, or a table from session to speaker"
+        return [] if table.wearer else [Problem("missing key", f"{where}.wearer", expected=expected)]
+    return [
+        Problem("key of the format rttm only", f"{where}.{key}", expected='format = "rttm"')
+        for key in ("wearer", "uem")
+        if getattr(table, key) is not None
+    ]
+
+
+def _gold_source(context: Context, table: DenseTable, session: str) -> tuple[Source, list[Problem]]:
+    """The files behind one session's targets, and what is missing."""
+    root = resolve(context.root, table.targets)
+    if table.format == "dense":
+        required, optional = (
+            {"targets": child(root, f"{session}.npy")},
+            {"recordings": child(root, f"{session}.recordings.json")},
+        )
+        values: dict[str, Any] = {}
+    else:
+        required, optional = {"rttm": session_file(root, session, ".rttm")}, {}
+        if table.uem is not None:
+            required["uem"] = session_file(resolve(context.root, table.uem), session, ".uem")
+        speaker = table.wearer if isinstance(table.wearer, str) else (table.wearer or {}).get(session, "")
+        values = {"wearer": speaker}
+    problems = [
+        Problem(
+            f"session {session} has no {key}",
+            shown(path, context.root),
+            found="no such file",
+            expected=f"the {key} of every session that the manifest names",
+            remedy="add the file, or take the session out of sessions and calibration_sessions",
+        )
+        for key, path in required.items()
+        if not path.is_file()
+    ]
+    if values.get("wearer") == "":
+        where = f"protocols.{context.name}.dataset.wearer"
+        problems.append(
+            Problem(f"session {session} has no wearer", where, expected="a speaker for every session")
+        )
+    return Source(
+        {**required, **{k: path for k, path in optional.items() if path.is_file()}}, values
+    ), problems
+
+
+def session_file(root: Path, session: str, suffix: str) -> Path:
+    """``root`` itself where it is a file of all sessions, else the session's file in the folder ``root``."""
+    return root if root.is_file() else child(root, session + suffix)
+
+
+def has_targets(context: Context, table: DenseTable, session: str) -> bool:
+    """Whether a session, evaluated or not, has targets."""
+    root = resolve(context.root, table.targets)
+    if table.format == "dense":
+        return child(root, f"{session}.npy").is_file()
+    if not root.is_file():
+        return child(root, f"{session}.rttm").is_file()
+    from floorkit.formats.rttm import sessions_of
+
+    return session in sessions_of(root, context.root)
+
+
+def build_run(
+    context: Context, dataset: Dataset, run: str, table: Mapping[str, Any], targets: DenseTable
+) -> Run:
+    """One run of the manifest: where its predictions are, and what is wrong with its folders.
+
+    Parameters
+    ----------
+    context, dataset, run, table
+        As the hook ``floorkit_predictions`` receives them.
+    targets
+        The entry's dataset table.
+    """
+    parsed = structure(RunTable, table, f"protocols.{context.name}.runs.{run}")
+    own = resolve(context.root, parsed.path)
+    folders: dict[Split, Path] = {"evaluated": own, "calibration": own}
+    if parsed.calibration is not None:
+        folders["calibration"] = resolve(context.root, parsed.calibration)
+    problems = []
+    if parsed.calibration is not None and not dataset.split("calibration"):
+        where = f"protocols.{context.name}.runs.{run}.calibration"
+        problems.append(
+            Problem(
+                "calibration predictions without calibration sessions",
+                where,
+                remedy="name the sessions in dataset.calibration_sessions, or take the key out",
+            )
+        )
+    used = {folders[unit.split] for unit in dataset.units}
+    named = {unit.name for unit in dataset.units}
+    extra: set[str] = set()
+    for folder in sorted(used):
+        predicted, masked = _sessions(folder / "pred"), _sessions(folder / "valid")
+        if not (folder / "pred").is_dir():
+            problems.append(
+                Problem(
+                    f"run {run} has no predictions",
+                    shown(folder / "pred", context.root),
+                    "no such folder",
+                    "pred/SESSION.npy",
+                )
+            )
+        for session in sorted(predicted - named):
+            if has_targets(context, targets, session):
+                extra.add(session)
+            else:
+                problems.append(
+                    Problem(
+                        f"a prediction for session {session}, which has no targets",
+                        shown(folder / "pred" / f"{session}.npy", context.root),
+                        expected="predictions of sessions with targets alone",
+                        remedy="is the session's name misspelt? Take the file out, or add its targets",
+                    )
+                )
+        for session in sorted(masked - predicted):
+            problems.append(
+                Problem(
+                    f"a mask for session {session}, which has no prediction",
+                    shown(folder / "valid" / f"{session}.npy", context.root),
+                    expected="a mask for sessions with a prediction alone",
+                )
+            )
+    sources: dict[UnitKey, Source] = {}
+    for unit in dataset.units:
+        pred = child(folders[unit.split], f"pred/{unit.name}.npy")
+        mask = child(folders[unit.split], f"valid/{unit.name}.npy")
+        if pred.is_file():
+            sources[unit.key] = Source({"pred": pred, **({"valid": mask} if mask.is_file() else {})})
+    return Run(run, sources, load_prediction, extra=tuple(sorted(extra)), problems=tuple(problems))
+
+
+def _sessions(folder: Path) -> set[str]:
+    return {path.stem for path in folder.glob("*.npy")}
