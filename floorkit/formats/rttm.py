@@ -29,9 +29,13 @@ NANO = 1_000_000_000
 ROW = round(ROW_SECONDS * NANO)
 LONGEST_SECONDS = 1e6
 
-RTTM_TYPES = frozenset(
-    "SEGMENT NOSCORE NO_RT_METADATA LEXEME NON-LEX NON-SPEECH FILLER EDIT IP SU CB A/P SPEAKER SPKR-INFO".split()
+OTHER_TYPES = frozenset(
+    {
+        *("SEGMENT", "NOSCORE", "NO_RT_METADATA", "LEXEME", "NON-LEX", "NON-SPEECH", "FILLER"),
+        *("EDIT", "IP", "SU", "CB", "A/P", "SPKR-INFO"),
+    }
 )
+"""RTTM types that say nothing about activity (NIST Rich Transcription, RTTM format)."""
 
 Segments = NDArray[np.int64]
 """Start and end in nanoseconds, shape [N, 2]."""
@@ -122,10 +126,10 @@ def _read_rttm(path: Path, root: Path, _modified: int, _size: int) -> Diarizatio
     problems: list[Problem] = []
     for number, fields in _lines(path, root):
         where = f"{place}:{number}"
-        if fields[0] not in RTTM_TYPES:
-            problems.append(Problem("unknown RTTM type", where, fields[0], "SPEAKER"))
+        if fields[0] in OTHER_TYPES:
             continue
         if fields[0] != "SPEAKER":
+            problems.append(Problem("unknown RTTM type", where, fields[0], "SPEAKER"))
             continue
         if len(fields) < 8:
             expected = "SPEAKER session channel start duration <NA> <NA> speaker <NA> <NA>"
