@@ -79,7 +79,7 @@ def build_dataset(
         Of the protocol's own; marks and problems of the honesty rules are added.
     """
     where = f"protocols.{context.name}.dataset"
-    raise_problems(ManifestError, _format_problems(table, where))
+    raise_problems(ManifestError, [*_format_problems(table, where), *_name_problems(table, where)])
     rule_problems, rule_marks = session_rules(
         context.params, table.sessions, table.calibration_sessions, where
     )
@@ -112,6 +112,14 @@ def _format_problems(table: DenseTable, where: str) -> list[Problem]:
         Problem("key of the format rttm only", f"{where}.{key}", expected='format = "rttm"')
         for key in ("wearer", "uem")
         if getattr(table, key) is not None
+    ]
+
+
+def _name_problems(table: DenseTable, where: str) -> list[Problem]:
+    return [
+        Problem("not a session name", where, repr(name), "the name of a file without its suffix")
+        for name in (*table.sessions, *table.calibration_sessions)
+        if not name or "/" in name or "\\" in name or name in {".", ".."}
     ]
 
 
@@ -156,29 +164,21 @@ def session_file(root: Path, session: str, suffix: str) -> Path:
     return root if root.is_file() else child(root, session + suffix)
 
 
-def has_targets(context: Context, table: DenseTable, session: str) -> bool:
-    """Whether a session, evaluated or not, has targets."""
-    root = resolve(context.root, table.targets)
-    if table.format == "dense":
-        return child(root, f"{session}.npy").is_file()
-    if not root.is_file():
-        return child(root, f"{session}.rttm").is_file()
+def has_targets(context: Context, dataset: Dataset, session: str) -> bool:
+    """Whether a session, named in the manifest or not, has targets where the dataset has its own."""
+    files = dataset.units[0].gold.files
+    if "targets" in files:
+        return child(files["targets"].parent, f"{session}.npy").is_file()
     from floorkit.formats.rttm import sessions_of
 
-    return session in sessions_of(root, context.root)
+    path = files["rttm"]
+    return child(path.parent, f"{session}.rttm").is_file() or session in sessions_of(path, context.root)
 
 
-def build_run(
-    context: Context, dataset: Dataset, run: str, table: Mapping[str, Any], targets: DenseTable
-) -> Run:
+def build_run(context: Context, dataset: Dataset, run: str, table: Mapping[str, Any]) -> Run:
     """One run of the manifest: where its predictions are, and what is wrong with its folders.
 
-    Parameters
-    ----------
-    context, dataset, run, table
-        As the hook ``floorkit_predictions`` receives them.
-    targets
-        The entry's dataset table.
+    The arguments are those of the hook ``floorkit_predictions``.
     """
     parsed = structure(RunTable, table, f"protocols.{context.name}.runs.{run}")
     own = resolve(context.root, parsed.path)
@@ -210,7 +210,7 @@ def build_run(
                 )
             )
         for session in sorted(predicted - named):
-            if has_targets(context, targets, session):
+            if has_targets(context, dataset, session):
                 extra.add(session)
             else:
                 problems.append(
