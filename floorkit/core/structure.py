@@ -314,8 +314,8 @@ def _converter() -> Any:
                 continue
             try:
                 return converter.structure(value, arg)
-            except (TypeError, ValueError, ExceptionGroup):
-                continue
+            except (TypeError, ValueError, AttributeError, ExceptionGroup):
+                continue  # AttributeError: cattrs calls .items() of what should be a table
         raise _WrongType(value, describe(kind))
 
     def is_list(kind: Any) -> bool:
