@@ -6,7 +6,7 @@ import hashlib
 import importlib.util
 import json
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,44 @@ def hash_plain(data: Any) -> str:
     """SHA-256 (hex) of plain data as canonical JSON: sorted keys, floats by repr."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _sha256(text.encode())
+
+
+def hash_values(values: Any) -> str:
+    """SHA-256 (hex) of a Source's plain values: text, numbers, lists, tables, attrs values and arrays.
+
+    Paths take no part: what stands in a file counts by its contents, not by its place.
+    """
+    digest = hashlib.sha256()
+    _feed(digest, values)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    import attrs
+    import numpy as np
+
+    if isinstance(value, Path):
+        digest.update(b"P")
+    elif isinstance(value, np.ndarray):
+        digest.update(f"A{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, Mapping):
+        digest.update(f"M{len(value)}".encode())
+        for key in sorted(value, key=repr):
+            _feed(digest, key)
+            _feed(digest, value[key])
+    elif isinstance(value, list | tuple):
+        digest.update(f"L{len(value)}".encode())
+        for one in value:
+            _feed(digest, one)
+    elif attrs.has(type(value)):
+        _feed(digest, {field.name: getattr(value, field.name) for field in attrs.fields(type(value))})
+    elif isinstance(value, str | bytes | int | float | bool | type(None)):
+        digest.update(f"V{type(value).__name__}{value!r};".encode())
+    else:
+        raise EvaluationError(
+            Problem("not a plain value", "Source.values", type(value).__name__, "text, numbers, arrays")
+        )
 
 
 @frozen

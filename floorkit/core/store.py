@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,26 +83,3 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
             raise ValueError("the header is longer than the file")
         header: dict[str, Any] = json.loads(stream.read(length))
     return header, 8 + length
-
-
-def same_schema(tables: Mapping[str, Tables]) -> list[Problem]:
-    """Problems where units (or runs) differ in tables, columns or categories."""
-    problems: list[Problem] = []
-    first: tuple[str, Any] | None = None
-    for where, one in tables.items():
-        schema = {
-            name: (sorted((c, a.dtype.str, a.shape[1:]) for c, a in table.columns.items()), table.categories)
-            for name, table in sorted(one.items())
-        }
-        if first is None:
-            first = where, schema
-        elif schema != first[1]:
-            problems.append(
-                Problem(
-                    "score tables differ in tables, columns or categories",
-                    where,
-                    str(schema),
-                    f"as {first[0]}: {first[1]}",
-                )
-            )
-    return problems
