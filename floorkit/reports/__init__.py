@@ -1,0 +1,1 @@
+"""What people look at: terminal, HTML page, exports. Everything is rendered from results and sections."""
