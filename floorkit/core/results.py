@@ -360,6 +360,20 @@ def _index_entry(result: Result, folder: Path) -> dict[str, Any]:
     }
 
 
+def changed_files(folder: Path, recorded: Mapping[str, str]) -> list[Problem]:
+    """Result files of an entry that are missing or not as they were written."""
+    problems: list[Problem] = []
+    for name, source in recorded.items():
+        try:
+            found = f"sha256:{hash_file(child(folder, name))[0]}"
+        except InputError as error:
+            problems += error.problems
+            continue
+        if found != source:
+            problems.append(Problem("result file changed", str(folder / name), found, source))
+    return problems
+
+
 def warning_marks(result: Result) -> list[Mark]:
     """The marks that a reader must see."""
     return [mark for mark in result.marks if mark.level == "warning"]

@@ -1,0 +1,5 @@
+"""``python -m floorkit``."""
+
+from floorkit.cli import main
+
+main()

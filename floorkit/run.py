@@ -1,0 +1,297 @@
+"""The commands run, check, lock and verify: the whole way of a manifest, step by step."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+from attrs import frozen
+
+import floorkit
+from floorkit.core import manifest as manifests
+from floorkit.core import registry, results
+from floorkit.core.errors import FloorkitError, InputError, Problem, SourceDriftError
+from floorkit.core.evaluate import evaluate
+from floorkit.core.manifest import Manifest
+from floorkit.core.paths import resolve
+from floorkit.core.prepare import (
+    Findings,
+    Hashed,
+    Options,
+    Prepared,
+    check_contents,
+    check_sources,
+    hash_inputs,
+    prepare,
+    unverified_mark,
+    with_mark,
+)
+from floorkit.core.structure import unknown_key
+from floorkit.core.provenance import FILE, provenance, verify
+from floorkit.core.values import to_json
+
+PAGE = "report.html"
+
+
+@frozen
+class Request:
+    """What the command line asks for."""
+
+    manifest: Path
+    only: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    jobs: int = 1
+    options: Options = Options()
+    output: Path | None = None
+    quiet: bool = False
+    as_json: bool = False
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def prepare_all(
+    request: Request, manifest: Manifest, scratch: Path
+) -> tuple[list[Prepared], Findings, dict[str, str]]:
+    """Steps 1 to 4 for every entry: registry, dataset, predictions, contents; all problems together.
+
+    Returns
+    -------
+    prepared, findings
+        Entries that can be scored where ``findings`` has no problems.
+    states
+        For each entry in words, whether its source hash was verified.
+    """
+    findings = Findings()
+    try:
+        drift, unrecorded = check_sources(manifest, request.options)
+    except FloorkitError as error:
+        findings.add(error)
+        drift, unrecorded = [], []
+    if not request.options.allow_source_drift:
+        findings.drift += drift
+        if drift:
+            return [], findings, {}
+    hashed: Hashed = {}
+    found = [prepare(manifest, name, hashed, findings) for name in manifest.document.protocols]
+    prepared = [one for one in found if one is not None]
+    findings.manifest += _compare_problems(manifest)
+    hash_inputs(prepared, hashed, request.jobs, findings)
+    for one in prepared:
+        with progress(f"checking {one.context.name}", len(one.dataset.units), request) as told:
+            check_contents(one, request.jobs, scratch, findings, told)
+    if drift:
+        prepared = [with_mark(one, unverified_mark(drift)) for one in prepared]
+    states = {one.context.name: _hash_state(one, bool(drift), unrecorded) for one in prepared}
+    return prepared, findings, states
+
+
+def _hash_state(one: Prepared, drifted: bool, unrecorded: Sequence[str]) -> str:
+    short = one.team.main.source[: len("sha256:") + 8]
+    if drifted:
+        return f"source {short} DIFFERS from the recorded one (unverified)"
+    if one.entry.plugin in unrecorded:
+        return f"source {short}, not recorded (floorkit lock records it)"
+    return f"source {short}, as recorded"
+
+
+def _compare_problems(manifest: Manifest) -> list[Problem]:
+    runs = {run for entry in manifest.document.protocols.values() for run in entry.runs}
+    comparing = manifest.document.compare
+    problems = []
+    if comparing.baseline and comparing.pairs:
+        problems.append(Problem("baseline and pairs exclude each other", "compare"))
+    if comparing.baseline and comparing.baseline not in runs:
+        problems.append(unknown_key(comparing.baseline, sorted(runs), "compare.baseline"))
+    for index, pair in enumerate(comparing.pairs):
+        if len(pair) != 2 or pair[0] == pair[1]:
+            problems.append(
+                Problem("not a pair", f"compare.pairs[{index}]", repr(pair), "two different run names [A, B]")
+            )
+        problems += [
+            unknown_key(run, sorted(runs), f"compare.pairs[{index}]") for run in pair if run not in runs
+        ]
+    return problems
+
+
+def run_manifest(request: Request, command: Sequence[str]) -> None:
+    """``floorkit run``: evaluate, print the report, write the results."""
+    started = _now()
+    manifest = manifests.read(request.manifest, request.settings).select(request.only)
+    output = request.output or resolve(manifest.root, manifest.document.floorkit.output)
+    results.check_output(output)
+    with scratch_folder() as scratch:
+        prepared, findings, states = prepare_all(request, manifest, scratch)
+        findings.stop()
+        evaluated: list[results.Evaluated] = []
+        for one in prepared:
+            folder = scratch / one.context.name
+            folder.mkdir()
+            with progress(f"scoring {one.context.name}", len(one.dataset.units), request) as told:
+                result, sections, replicates = evaluate(
+                    one, manifest.document.compare, folder, request.jobs, told
+                )
+            evaluated.append(results.Evaluated(result, sections, core_files(result, sections, replicates)))
+        ended = _now()
+        for index, one in enumerate(prepared):
+            record = provenance(one, manifest, output / one.context.name, command, (started, ended))
+            files = {**evaluated[index].files, FILE: record}
+            evaluated[index] = attrs.evolve(evaluated[index], files=files)
+        results.write(output, evaluated, pages(evaluated), keep=bool(request.only))
+        report(request, evaluated, states, output)
+
+
+def core_files(result: Any, sections: Any, replicates: Any) -> dict[str, Any]:
+    """The core's own files of an entry beside summary.json and provenance.json."""
+    return {}
+
+
+def pages(evaluated: Sequence[results.Evaluated]) -> dict[str, str]:
+    """The pages at the top of the results folder."""
+    return {}
+
+
+def report(
+    request: Request, evaluated: Sequence[results.Evaluated], states: dict[str, str], output: Path
+) -> None:
+    """Print the terminal report, or one JSON object."""
+    if request.as_json:
+        entries = {one.result.context.name: results.summary(one.result, one.sections) for one in evaluated}
+        click.echo(to_json({"output": str(output), "entries": entries}), nl=False)
+    if request.quiet:
+        return
+    from floorkit.reports.terminal import print_report
+
+    console = _console(stderr=request.as_json)
+    print_report(
+        console,
+        [(one.result, one.sections) for one in evaluated],
+        [states[one.result.context.name] for one in evaluated],
+    )
+    console.print()
+    console.print(f"Results: {output}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def check_manifest(request: Request) -> None:
+    """``floorkit check``: everything up to scoring, every problem listed."""
+    manifest = manifests.read(request.manifest, request.settings).select(request.only)
+    with scratch_folder() as scratch:
+        prepared, findings, _ = prepare_all(request, manifest, scratch)
+    if request.as_json:
+        problems = [attrs.asdict(problem) for problem in findings.all]
+        click.echo(to_json({"manifest": str(request.manifest), "problems": problems}), nl=False)
+    if findings.all:
+        kinds = [(findings.manifest, 2), (findings.drift, 3), (findings.inputs, 4)]
+        error = InputError(findings.all)
+        error.headline = f"{len(findings.all)} problem{'s' if len(findings.all) > 1 else ''} found"
+        error.exit_code = next(code for problems, code in kinds if problems)
+        raise error
+    if not request.quiet and not request.as_json:
+        for one in prepared:
+            splits = [len(one.dataset.split(split)) for split in ("evaluated", "calibration")]
+            runs = sum(not run.control for run in one.runs)
+            click.echo(
+                f"{one.context.name}: {splits[0]} {one.team.protocol.unit_noun}s evaluated, "
+                f"{splits[1]} for calibration, {runs} runs, {len(one.files)} files: no problem"
+            )
+
+
+def lock_manifest(path: Path) -> None:
+    """``floorkit lock``: record versions and source hashes in the manifest, atomically."""
+    manifest = manifests.read(path)
+    plugins = registry.discover()
+    names = [entry.plugin for entry in manifest.document.protocols.values()]
+    names += list(manifest.document.plugins)
+    recorded = {}
+    for name in dict.fromkeys(names):
+        plugin = registry.find(name, str(path), plugins)[0]
+        recorded[name] = plugin.version, plugin.source
+    text = manifests.lock(path, (floorkit.__version__, registry.core_source()), recorded)
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_bytes(text.encode())
+    shutil.copymode(path, partial)
+    partial.replace(path)
+    for name, (version, source) in {
+        "floorkit": (floorkit.__version__, registry.core_source()),
+        **recorded,
+    }.items():
+        click.echo(f"{name} {version} {source}")
+
+
+def verify_results(folder: Path, root: Path | None, as_json: bool) -> None:
+    """``floorkit verify``: what differs from provenance.json and from the written files."""
+    problems: dict[str, list[Problem]] = {}
+    index = results.read_index(folder)
+    for name, entry in index["entries"].items():
+        place = folder / name / FILE
+        try:
+            recorded = json.loads(place.read_text(encoding="utf-8"))
+            problems[name] = verify(recorded, folder / name, root)
+        except (OSError, ValueError, KeyError) as error:
+            problems[name] = [Problem("provenance cannot be read", str(place), str(error))]
+        problems[name] += results.changed_files(folder / name, entry["files"])
+    if as_json:
+        plain = {name: [attrs.asdict(one) for one in found] for name, found in problems.items()}
+        click.echo(to_json({"results": str(folder), "entries": plain}), nl=False)
+    for name, found in problems.items():
+        if not as_json and not found:
+            click.echo(f"{name}: code, inputs and result files are as recorded")
+    changed = [
+        attrs.evolve(problem, where=f"{name}: {problem.where}")
+        for name, found in problems.items()
+        for problem in found
+    ]
+    if changed:
+        difference = SourceDriftError(changed)
+        difference.headline = "something changed since the results were made"
+        raise difference
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A temporary folder for score tables, removed in the end whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="floorkit-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def progress(title: str, total: int, request: Request) -> Iterator[Callable[[int], None] | None]:
+    """A progress bar on standard error: only on a terminal, and not with --quiet."""
+    if request.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task(title, total=total, rate="")
+
+        def told(done: int) -> None:
+            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            bar.update(task, advance=done, rate=f"{speed:.1f} units/s" if speed else "")
+
+        yield told
