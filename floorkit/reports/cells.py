@@ -6,6 +6,7 @@ dash, and its reason is given in words beside it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from floorkit.core.values import ColumnSpec, Figure, Interval
@@ -129,6 +130,21 @@ def cell_text(value: Any, column: ColumnSpec) -> str:
     if column.kind == "integer" and not isinstance(value, str):
         return str(int(value)).replace("-", MINUS)
     return str(value)
+
+
+def merged_columns(columns: Sequence[ColumnSpec]) -> list[int]:
+    """Indices of the columns to show: those that stand as another's count or denominator are left out."""
+    merged = {name for column in columns for name in (column.count, column.denominator) if name}
+    return [index for index, column in enumerate(columns) if column.name not in merged]
+
+
+def row_counts(columns: Sequence[ColumnSpec], row: Sequence[Any]) -> list[str]:
+    """For each column its ``count/denominator`` in a row, empty where it names neither."""
+    fields = {column.name: value for column, value in zip(columns, row, strict=True)}
+    return [
+        count_text(value, fields.get(column.count), fields.get(column.denominator))
+        for column, value in zip(columns, row, strict=True)
+    ]
 
 
 def count_text(value: Any, count: Any, denominator: Any) -> str:

@@ -3,7 +3,8 @@
 ``RESULTS/NAME/tables.json`` and ``RESULTS/NAME/timelines.json`` open alike::
 
     {"format": "floorkit tables 1", "entry": "demo", "protocol": "competing_risk",
-     "signature": "competing_risk@1.0.0 src:...", "marks": [{"name", "text", "level"}, ...], ...}
+     "signature": "competing_risk@1.0.0 src:...", "marks": [{"name", "text", "level"}, ...],
+     "flags": {"exploratory": false, ...}, ...}
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
-from attrs import frozen
+from attrs import field, frozen
 
 from floorkit.core.errors import EvaluationError, InputError, ManifestError, Problem
+from floorkit.core.results import mark_flags
 from floorkit.core.values import Mark, Result
 
 T = TypeVar("T")
@@ -24,16 +26,23 @@ T = TypeVar("T")
 
 @frozen
 class Origin:
-    """Whose numbers a file holds."""
+    """Whose numbers a file holds; ``flags`` are the columns of marks that every CSV has."""
 
     entry: str
     protocol: str
     signature: str
     marks: tuple[Mark, ...] = ()
+    flags: Mapping[str, bool | str] = field(factory=dict)
 
     @classmethod
     def of(cls, result: Result) -> Origin:
-        return cls(result.context.name, result.protocol.id, result.signature, tuple(result.marks))
+        marks, flags = tuple(result.marks), mark_flags(result)
+        return cls(result.context.name, result.protocol.id, result.signature, marks, flags)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The marks that stand under every table, as sentences."""
+        return [f"{mark.name}: {mark.text}" for mark in self.marks if mark.level == "warning"]
 
 
 def dump(form: str, origin: Origin, contents: Mapping[str, Any], *, indent: int | None = None) -> str:
