@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from attrs import field, frozen
-
 from floorkit_turnbench.labels import ANNOTATORS, DROPPED, FINE_LABELS, SPEAKERS
 
 if TYPE_CHECKING:

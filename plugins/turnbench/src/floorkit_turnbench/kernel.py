@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from attrs import frozen
-
+from floorkit_turnbench.consensus import covered
 from floorkit_turnbench.conversation import Gold, Spans, Task, TaskGold, Times
-from floorkit_turnbench.gold import covered
 from floorkit_turnbench.labels import SPEAKERS
 
 if TYPE_CHECKING:
@@ -111,9 +110,7 @@ def score_task(gold: TaskGold, predicted: Times) -> TaskScore:
         window = windows(gold.positives, speaker)
         matched[window.index] = _claims(times, window)
 
-        outside = times[
-            ~covered(times, times, Spans.single(speaker, window.low, window.high), closed=True)
-        ]
+        outside = times[~covered(times, times, Spans.single(speaker, window.low, window.high), closed=True)]
         own = np.flatnonzero(gold.negatives.speaker == speaker)
         first = np.searchsorted(outside, gold.negatives.start[own] - EARLY_S, side="left")
         time = np.append(outside, np.inf)[first]
@@ -178,4 +175,5 @@ def committed_times(
     probabilities: NDArray[np.float64], theta: float, frame_rate_hz: float
 ) -> NDArray[np.float64]:
     """Times in seconds at which a system with threshold ``theta`` commits, shape [K]."""
-    return (committed_frames(probabilities, theta, frame_rate_hz) + 1.0) / frame_rate_hz
+    frames = committed_frames(probabilities, theta, frame_rate_hz)
+    return (frames + 1).astype(np.float64) / frame_rate_hz

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from attrs import field, frozen
-
-from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit_turnbench.conversation import TASKS, Task, floats
 from floorkit_turnbench.labels import SPEAKERS
 from floorkit_turnbench.strict_json import (
@@ -29,6 +27,8 @@ from floorkit_turnbench.strict_json import (
     read_bytes,
     shown,
 )
+
+from floorkit.core.errors import InputError, Problem, raise_problems
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,9 +53,7 @@ class Probabilities:
     values: Mapping[str, Mapping[int, NDArray[np.float64]]] = field(factory=dict)
 
     @classmethod
-    def of(
-        cls, task: Task, frame_rate_hz: float, values: Mapping[str, Mapping[int, Any]]
-    ) -> Probabilities:
+    def of(cls, task: Task, frame_rate_hz: float, values: Mapping[str, Mapping[int, Any]]) -> Probabilities:
         """Probabilities from lists or arrays in memory, without validation."""
         return cls(
             task,

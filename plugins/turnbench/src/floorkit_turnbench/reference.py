@@ -121,9 +121,7 @@ def build_gold(tracks: Tracks) -> ReferenceGold:
         turn[speaker] = consensus(
             {
                 name: [
-                    (start, end, "Turn")
-                    for start, end, kind in events
-                    if kind in CLASSES_OF_THE_TURN_VIEW
+                    (start, end, "Turn") for start, end, kind in events if kind in CLASSES_OF_THE_TURN_VIEW
                 ]
                 for name, events in tracks[speaker].items()
             }
@@ -146,16 +144,11 @@ def build_gold(tracks: Tracks) -> ReferenceGold:
                 continue
             cuts = [next_self]
             cuts += [one[0] for one in excluded if one[0] < next_self and one[1] > end]
-            cuts += [
-                one[0]
-                for one in label[speaker][0]
-                if one[2] != "Turn" and end < one[0] < next_self
-            ]
+            cuts += [one[0] for one in label[speaker][0] if one[2] != "Turn" and end < one[0] < next_self]
             cuts += [
                 one[0]
                 for one in label[other][0]
-                if one[2] in ("Interruption", "NonFloorTakingInterruption")
-                and end < one[0] < next_self
+                if one[2] in ("Interruption", "NonFloorTakingInterruption") and end < one[0] < next_self
             ]
             span = (speaker, end, min(cuts))
             if span[2] > end and span not in gold.eot_negative_spans:
@@ -226,9 +219,7 @@ def score_task(
             score.fn += 1
     for index, (speaker, start, end) in enumerate(negatives):
         for time in kept[speaker]:
-            in_a_window = any(
-                who == speaker and low <= time <= high for who, low, high in windows
-            )
+            in_a_window = any(who == speaker and low <= time <= high for who, low, high in windows)
             if start - 0.25 <= time <= end and not in_a_window and (speaker, time) not in claimed:
                 score.fp += 1
                 score.fired[index] = time

@@ -38,7 +38,9 @@ def parse_json(raw: bytes, where: str) -> tuple[Any, list[str]]:
         if len(made) < len(items):
             names = [key for key, _ in items]
             twice = sorted({key for key in names if names.count(key) > 1})
-            notes.extend(f"{where}: key {key!r} stands twice in one object; the last one counts" for key in twice)
+            notes.extend(
+                f"{where}: key {key!r} stands twice in one object; the last one counts" for key in twice
+            )
         return made
 
     try:
@@ -97,7 +99,9 @@ def fields(
 ) -> dict[str, Any]:
     """The object's required fields that are there; everything missing or unknown becomes a problem."""
     if not isinstance(value, dict):
-        problems.append(Problem(f"{what} is no object", where, shown(value), f"an object with {_listed(required)}"))
+        problems.append(
+            Problem(f"{what} is no object", where, shown(value), f"an object with {_listed(required)}")
+        )
         return {}
     for key in required:
         if key not in value:
@@ -178,7 +182,9 @@ def check_entries(
                 where,
                 f"{len(seen)} of {len(durations or ())} conversations",
                 "exactly one entry a conversation of the dataset",
-                "add an entry with empty lists where nothing was predicted" if list_name == "predictions" else "",
+                "add an entry with empty lists where nothing was predicted"
+                if list_name == "predictions"
+                else "",
             )
         )
 

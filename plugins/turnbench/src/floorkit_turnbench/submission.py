@@ -17,8 +17,6 @@ from typing import Any, Final
 
 import numpy as np
 from attrs import field, frozen
-
-from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit_turnbench.conversation import TASKS, Events, Task, floats
 from floorkit_turnbench.labels import SPEAKERS
 from floorkit_turnbench.strict_json import (
@@ -30,6 +28,8 @@ from floorkit_turnbench.strict_json import (
     read_bytes,
     shown,
 )
+
+from floorkit.core.errors import InputError, Problem, raise_problems
 
 SCHEMA_VERSION: Final = 1
 LIST_NAMES: Final[dict[Task, str]] = {"eot": "eot", "int": "interruption"}
@@ -57,9 +57,7 @@ class Submission:
         return cls(
             {
                 identifier: {
-                    task: {
-                        speaker: floats(tasks.get(task, {}).get(speaker, ())) for speaker in SPEAKERS
-                    }
+                    task: {speaker: floats(tasks.get(task, {}).get(speaker, ())) for speaker in SPEAKERS}
                     for task in TASKS
                 }
                 for identifier, tasks in predictions.items()
@@ -138,9 +136,7 @@ def check_submission(
             if f"speaker_{speaker}" not in parts:
                 continue
             at = f"{where}: {name}, speaker_{speaker}"
-            lists = fields(
-                parts[f"speaker_{speaker}"], tuple(LIST_NAMES.values()), at, problems, "a speaker"
-            )
+            lists = fields(parts[f"speaker_{speaker}"], tuple(LIST_NAMES.values()), at, problems, "a speaker")
             for task, key in LIST_NAMES.items():
                 if key in lists:
                     times[task][speaker] = _times(lists[key], end, f"{at}, {key}", problems)
