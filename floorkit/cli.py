@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -175,6 +176,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The console script: runs a command and turns every error into one short block and an exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that cannot show a sign loses only that
     try:
         code = cli.main(args=arguments, prog_name="floorkit", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)

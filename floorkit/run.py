@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
@@ -35,9 +36,13 @@ from floorkit.core.prepare import (
     unverified_mark,
     with_mark,
 )
-from floorkit.core.structure import unknown_key
 from floorkit.core.provenance import FILE, provenance, verify
-from floorkit.core.values import to_json
+from floorkit.core.statistics import Replicates
+from floorkit.core.structure import unknown_key
+from floorkit.core.values import Result, Section, to_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 PAGE = "report.html"
 
@@ -92,14 +97,14 @@ def prepare_all(
             check_contents(one, request.jobs, scratch, findings, told)
     if drift:
         prepared = [with_mark(one, unverified_mark(drift)) for one in prepared]
-    states = {one.context.name: _hash_state(one, bool(drift), unrecorded) for one in prepared}
+    states = {one.context.name: _hash_state(one, drift, unrecorded) for one in prepared}
     return prepared, findings, states
 
 
-def _hash_state(one: Prepared, drifted: bool, unrecorded: Sequence[str]) -> str:
+def _hash_state(one: Prepared, drift: Sequence[Problem], unrecorded: Sequence[str]) -> str:
     short = one.team.main.source[: len("sha256:") + 8]
-    if drifted:
-        return f"source {short} DIFFERS from the recorded one (unverified)"
+    if any(problem.where == f"[protocols.{one.context.name}]" for problem in drift):
+        return f"source {short} DIFFERS from the recorded one"
     if one.entry.plugin in unrecorded:
         return f"source {short}, not recorded (floorkit lock records it)"
     return f"source {short}, as recorded"
@@ -141,19 +146,36 @@ def run_manifest(request: Request, command: Sequence[str]) -> None:
                 result, sections, replicates = evaluate(
                     one, manifest.document.compare, folder, request.jobs, told
                 )
-            evaluated.append(results.Evaluated(result, sections, core_files(result, sections, replicates)))
+            evaluated.append(
+                results.Evaluated(result, sections, core_files(one, result, sections, replicates))
+            )
         ended = _now()
         for index, one in enumerate(prepared):
             record = provenance(one, manifest, output / one.context.name, command, (started, ended))
-            files = {**evaluated[index].files, FILE: record}
-            evaluated[index] = attrs.evolve(evaluated[index], files=files)
+            evaluated[index] = attrs.evolve(evaluated[index], files={**evaluated[index].files, FILE: record})
         results.write(output, evaluated, pages(evaluated), keep=bool(request.only))
         report(request, evaluated, states, output)
 
 
-def core_files(result: Any, sections: Any, replicates: Any) -> dict[str, Any]:
+def core_files(
+    one: Prepared, result: Result, sections: Sequence[Section], replicates: Mapping[str, Replicates]
+) -> dict[str, Any]:
     """The core's own files of an entry beside summary.json and provenance.json."""
-    return {}
+    from floorkit.core.statistics_files import FILE as STATISTICS
+    from floorkit.core.statistics_files import statistics_to_plain
+    from floorkit.reports.tables_json import FILE as TABLES
+    from floorkit.reports.tables_json import write_tables
+    from floorkit.reports.timelines_json import FILE as TIMELINES
+    from floorkit.reports.timelines_json import write_timelines
+
+    noun = one.team.protocol.unit_noun if one.statistics.cluster == "unit" else one.statistics.cluster
+    return {
+        STATISTICS: statistics_to_plain(
+            replicates.values(), one.statistics, one.context.seed, noun, result.signature
+        ),
+        TABLES: write_tables(result, sections),
+        TIMELINES: write_timelines(result, sections),
+    }
 
 
 def pages(evaluated: Sequence[results.Evaluated]) -> dict[str, str]:
@@ -172,20 +194,25 @@ def report(
         return
     from floorkit.reports.terminal import print_report
 
-    console = _console(stderr=request.as_json)
-    print_report(
-        console,
-        [(one.result, one.sections) for one in evaluated],
-        [states[one.result.context.name] for one in evaluated],
-    )
-    console.print()
-    console.print(f"Results: {output}", soft_wrap=True, markup=False, highlight=False)
+    shown = [(one.result, one.sections) for one in evaluated]
+    states_shown = [states[one.result.context.name] for one in evaluated]
+    with report_console(stderr=request.as_json) as console:
+        print_report(console, shown, states_shown)
+        console.print()
+        console.print(f"Results: {output}", soft_wrap=True)
 
 
-def _console(stderr: bool = False) -> Any:
+@contextmanager
+def report_console(stderr: bool = False) -> Iterator[Console]:
+    """A console for reports; in a pipe, lines end where their text ends."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    buffer = io.StringIO()
+    file = stream if stream.isatty() else buffer
+    yield Console(file=file, highlight=False, markup=False, emoji=False)
+    for line in buffer.getvalue().splitlines():
+        click.echo(line.rstrip(), file=stream)
 
 
 def check_manifest(request: Request) -> None:

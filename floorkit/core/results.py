@@ -45,7 +45,7 @@ INDEX = "index.json"
 class Evaluated:
     """One evaluated entry, ready to be written: its result, sections, and the core's own files.
 
-    ``files`` maps a name below the entry's folder to JSON-able data.
+    ``files`` maps a name below the entry's folder to JSON-able data, or to text.
     """
 
     result: Result
@@ -208,7 +208,7 @@ def _write_entry(folder: Path, one: Evaluated) -> None:
     result = one.result
     _write_text(folder / "summary.json", to_json(summary(result, one.sections)))
     for name, data in one.files.items():
-        _write_text(folder / name, to_json(data))
+        _write_text(folder / name, data if isinstance(data, str) else to_json(data))
     for section in one.sections:
         file = getattr(section, "file", "")
         if not file:

@@ -44,7 +44,7 @@ def _print_entry(console: Console, result: Result, sections: Sequence[Section], 
     _print_header(console, result, state)
     for mark in result.marks:
         if mark.level == "warning":
-            console.print(Text(f"{mark.name.upper()}: {mark.text}", style="bold yellow"))
+            console.print(Text(f"{mark.name.upper()}: {mark.text}", style="bold red"))
         else:
             console.print(Text(f"{mark.name}: {mark.text}"))
     _print_headline(console, result)
@@ -136,7 +136,7 @@ def _print_headline(console: Console, result: Result) -> None:
             if found.value is None:
                 shown = cells.reason_text(found.reason)
             table.add_row(Text("  " + run.name), value, count, shown, style="dim" if run.control else "")
-    _print_spanning(console, table)
+    console.print(table)
     remarks = dict.fromkeys(one.remark or cells.reason_text(one.reason) for one in intervals)
     for words in (cells.level_text(intervals), *(f"Intervals: {one}." for one in remarks if one)):
         if words:
@@ -146,11 +146,6 @@ def _print_headline(console: Console, result: Result) -> None:
 
 def _plain_table() -> Table:
     return Table(box=None, padding=(0, 1), pad_edge=False, show_header=True, header_style="dim")
-
-
-def _print_spanning(console: Console, table: Table) -> None:
-    """Print a table whose group rows have one long cell: their text must not widen the first column."""
-    console.print(table)
 
 
 def _print_comparisons(
