@@ -59,7 +59,7 @@ def build_dataset(
     table: DenseTable,
     load: Callable[[Context, Unit], Any],
     *,
-    values: Mapping[UnitKey, Mapping[str, Any]] | None = None,
+    values: Mapping[str, Mapping[str, Any]] | None = None,
     files: Mapping[str, Path] | None = None,
     marks: Iterable[Mark] = (),
     problems: Iterable[Problem] = (),
@@ -73,8 +73,8 @@ def build_dataset(
     load
         Module-level ``load(context, unit)`` of the protocol; by custom it calls ``dense.load_targets``.
     values
-        Plain facts for single units (their strata, their reviewed opportunities); become
-        ``unit.gold.values`` beside those of this module.
+        For each session plain facts (its strata, for example); they become ``unit.gold.values`` beside
+        those of this module.
     files, marks, problems
         Of the protocol's own; marks and problems of the honesty rules are added.
     """
@@ -93,7 +93,7 @@ def build_dataset(
         for name in names:
             source, missing = _gold_source(context, table, name)
             found += missing
-            extra = (values or {}).get((split, name), {})
+            extra = (values or {}).get(name, {})
             units.append(Unit(name, split, attrs.evolve(source, values={**source.values, **extra})))
     return Dataset(
         tuple(units),

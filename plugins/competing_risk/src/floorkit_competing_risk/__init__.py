@@ -1,0 +1,1 @@
+"""The competing-risk floor-event protocol as a floorkit plugin."""
