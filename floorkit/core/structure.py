@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
@@ -206,11 +207,7 @@ def _problems(error: Any, where: str, cls: type) -> Iterator[Problem]:
 
     grouped, rest = error.group_exceptions()
     for inner, note in grouped:
-        place = (
-            f"{where}[{note.index!r}]"
-            if isinstance(error, IterableValidationError)
-            else f"{where}.{note.name}"
-        )
+        place = _toml_path(where, note.index if isinstance(error, IterableValidationError) else note.name)
         if isinstance(inner, ClassValidationError | IterableValidationError):
             yield from _problems(inner, place, inner.cl if isinstance(inner, ClassValidationError) else cls)
         elif isinstance(inner, KeyError):
@@ -224,6 +221,14 @@ def _problems(error: Any, where: str, cls: type) -> Iterator[Problem]:
                 yield unknown_key(key, known, where)
         else:
             yield _told(inner, where, None)
+
+
+def _toml_path(where: str, step: str | int) -> str:
+    """``where.key`` for a table's key (quoted where TOML needs it), ``where[index]`` for a list's element."""
+    if isinstance(step, int):
+        return f"{where}[{step}]"
+    bare = re.fullmatch(r"[A-Za-z0-9_-]+", step)
+    return f"{where}.{step}" if bare else f'{where}."{step}"'
 
 
 def _told(error: Exception, place: str, kind: Any) -> Problem:
