@@ -36,9 +36,9 @@ def _plugin_commands() -> dict[str, click.Command]:
     commands: dict[str, click.Command] = {}
     for plugin in registry.discover():
         loaded = registry.load(plugin)
-        if isinstance(loaded, registry.Failed) or "floorkit_commands" not in loaded.hooks:
+        if isinstance(loaded, registry.Failed):
             continue
-        for command in loaded.module.floorkit_commands():
+        for command in registry.commands(loaded)[0]:
             commands.setdefault(str(command.name), command)
     return commands
 

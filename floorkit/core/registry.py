@@ -198,6 +198,23 @@ def _check_api(module: ModuleType, where: str) -> list[Problem]:
     ]
 
 
+def commands(loaded: Loaded) -> tuple[list[Any], list[Problem]]:
+    """A plugin's click commands; whatever goes wrong in making them is returned as a problem, never raised."""
+    if "floorkit_commands" not in loaded.hooks:
+        return [], []
+    try:
+        return list(loaded.module.floorkit_commands()), []
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - told with the plugin's name, others go on
+        plugin = loaded.plugin
+        return [], [
+            Problem(
+                "the plugin's commands cannot be made",
+                f"{plugin.distribution} {plugin.version}: floorkit_commands",
+                f"{type(error).__name__}: {error}",
+            )
+        ]
+
+
 def conflicts(loaded: Iterable[Loaded]) -> list[Problem]:
     """Protocol ids and entry point names that two distributions claim; both are named."""
     claims: dict[tuple[str, str], list[str]] = {}

@@ -42,6 +42,7 @@ def describe() -> list[dict[str, Any]]:
                 {"id": protocol.id, "title": protocol.title} for protocol in loaded.protocols
             ]
             entry["hooks"] = list(loaded.hooks)
+            entry["problems"] = [str(problem) for problem in registry.commands(loaded)[1]]
         described.append(entry)
     return described
 
