@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,7 +53,9 @@ class Ranking:
         return average_precision_from_counts(hits, seen)
 
 
-def average_precision_from_counts(hits: NDArray[np.int64], seen: NDArray[np.int64]) -> float | None:
+def average_precision_from_counts(
+    hits: NDArray[np.signedinteger[Any]], seen: NDArray[np.signedinteger[Any]]
+) -> float | None:
     """AP from cumulative counts at the end of each group of tied scores, descending.
 
     Parameters
@@ -62,9 +65,9 @@ def average_precision_from_counts(hits: NDArray[np.int64], seen: NDArray[np.int6
     """
     if not len(hits) or hits[-1] <= 0:
         return None
-    gained = np.diff(hits, prepend=0)
-    counted = seen > 0
-    return float(np.sum(gained[counted] * (hits[counted] / seen[counted])) / hits[-1])
+    gained = np.diff(hits, prepend=hits.dtype.type(0))
+    groups = np.flatnonzero(gained)
+    return float(np.sum(gained[groups] * (hits[groups] / seen[groups])) / hits[-1])
 
 
 def average_precision(scores: ArrayLike, labels: ArrayLike, weights: ArrayLike | None = None) -> float | None:
