@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from attrs import frozen
+from floorkit_competing_risk import plugin
+from floorkit_competing_risk.params import CompetingRiskParams
 
 from floorkit.core.calibration import matched_recall_points
 from floorkit.core.errors import InputError, raise_problems
 from floorkit.core.pool import Pool
 from floorkit.core.structure import structure
 from floorkit.core.values import Context, Figure, OperatingPoint, Tables, UnitKey
-from floorkit_competing_risk import plugin
-from floorkit_competing_risk.params import CompetingRiskParams
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from floorkit_competing_risk.kernel import FAMILIES, STATUSES
 
 from floorkit.core.values import Figure, figure_key
 from floorkit.formats.dense import horizon_seconds
-from floorkit_competing_risk.kernel import FAMILIES, STATUSES
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir())

@@ -108,35 +108,50 @@ def framewise(keys: Keys) -> Framewise:
     """Figures of one horizon; ``keys`` [N] is sorted in place."""
     keys.sort()
     keys = keys[: np.searchsorted(keys, np.iinfo(keys.dtype).max)]
-    is_last = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=is_last[:-1])
-    last = np.flatnonzero(is_last)
-    counts = np.diff(last, prepend=-1)
+    last = _run_ends(keys)
+    counts: NDArray[np.int32] = np.diff(last.astype(np.int32), prepend=np.int32(-1))
     score, state, label = decode(keys[last])
-    rows = len(keys)
-    # Descending scores first; 1 - score ascends with them, and may round two scores to one.
-    descending, count, positive = score[::-1], counts[::-1], (counts * label)[::-1]
-    entry = ~state[::-1]
-    stop_score, stop_count, stop_positive = 1.0 - score[state], counts[state], (counts * ~label)[state]
+    brier = float(np.dot(counts, np.square(score - label)) / len(keys)) if len(keys) else None
+    # 1 - score is the score of an exit: it may round two forecasts to one, and ascends where they descend.
+    wearer = _Ranked.of(score[::-1], counts[::-1], label[::-1])
+    inactive, active = np.flatnonzero(~state)[::-1], np.flatnonzero(state)
+    entry = _Ranked.of(score[inactive], counts[inactive], label[inactive])
+    leaving = _Ranked.of(1.0 - score[active], counts[active], ~label[active])
     return Framewise(
-        rows=rows,
-        wearer_positive=int(positive.sum()),
-        wearer_activity_ap=_average_precision(descending, positive, count),
-        entry_rows=int(count[entry].sum()),
-        entry_positive=int(positive[entry].sum()),
-        entry_endpoint_ap=_average_precision(descending[entry], positive[entry], count[entry]),
-        exit_rows=int(stop_count.sum()),
-        exit_positive=int(stop_positive.sum()),
-        exit_endpoint_ap=_average_precision(stop_score, stop_positive, stop_count),
-        brier=float(np.dot(counts, np.square(score - label)) / rows) if rows else None,
+        rows=wearer.rows,
+        wearer_positive=wearer.positive,
+        wearer_activity_ap=wearer.average_precision,
+        entry_rows=entry.rows,
+        entry_positive=entry.positive,
+        entry_endpoint_ap=entry.average_precision,
+        exit_rows=leaving.rows,
+        exit_positive=leaving.positive,
+        exit_endpoint_ap=leaving.average_precision,
+        brier=brier,
     )
 
 
-def _average_precision(
-    score: NDArray[np.float64], positive: NDArray[np.int64], count: NDArray[np.int64]
-) -> float | None:
-    """AP of scores in descending order, shape [G], with their positives and counts; ties form one group."""
-    if not len(score):
-        return None
-    is_last = np.append(score[1:] != score[:-1], True)
-    return average_precision_from_counts(np.cumsum(positive)[is_last], np.cumsum(count)[is_last])
+def _run_ends(ordered: NDArray[Any]) -> NDArray[np.int64]:
+    """Indices of the last element of every run of equal elements."""
+    is_last = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_last[:-1])
+    return np.flatnonzero(is_last)
+
+
+@attrs.frozen
+class _Ranked:
+    """Rows, positives and AP of rows that are sorted by descending score."""
+
+    rows: int
+    positive: int
+    average_precision: float | None
+
+    @classmethod
+    def of(cls, score: NDArray[np.float64], count: NDArray[np.int32], label: NDArray[np.bool_]) -> _Ranked:
+        """From distinct scores (or more finely split) with their counts and labels, shape [G]."""
+        if not len(score):
+            return cls(0, 0, None)
+        ends = _run_ends(score)
+        seen = np.cumsum(count, dtype=np.int32)[ends]
+        hits = np.cumsum(count * label, dtype=np.int32)[ends]
+        return cls(int(seen[-1]), int(hits[-1]), average_precision_from_counts(hits, seen))
