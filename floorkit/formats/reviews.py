@@ -113,11 +113,15 @@ class Reviews:
 
     @property
     def mined(self) -> Bool:
-        return np.equal(self.columns["origin"], ORIGINS.index("mined"))
+        return self._holds("origin", ORIGINS.index("mined"))
 
     @property
     def provisional(self) -> Bool:
-        return np.equal(self.columns["reviewer"], REVIEWERS.index("llm_provisional"))
+        return self._holds("reviewer", REVIEWERS.index("llm_provisional"))
+
+    def _holds(self, column: str, code: int) -> Bool:
+        found: Bool = self.columns[column] == code
+        return found
 
     @property
     def anchor_row(self) -> Int:

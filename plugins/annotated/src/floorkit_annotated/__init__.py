@@ -1,0 +1,3 @@
+"""annotated: human-annotated fixed-horizon floor events, as a floorkit plugin."""
+
+__version__ = "1.0.0"
