@@ -97,6 +97,46 @@ def test_figures_of_single_clusters_are_those_of_the_unit_by_itself() -> None:
             assert found.denominators[figure.key][index] == figure.denominator
 
 
+class Counting:
+    """The measure function, with a rate whose count does not add up over units, noting what it is asked."""
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.asked: list[frozenset[str]] = []
+
+    def __call__(self, pool: Pool, only: Collection[str] | None) -> Sequence[Figure]:
+        self.asked.append(frozenset(only or ()))
+        count = min(self.cap, pool.count("events", pool.column("events", "label") == 1))
+        total = pool.count("events", pool.column("events", "label") >= 0)
+        capped = Figure("capped", count / total, count=count, denominator=total, headline=True)
+        return [*measure(pool, only), capped]
+
+
+def test_sums_over_units_are_not_measured_again_and_anything_else_is() -> None:
+    pool = make_pool(16, units=6)
+    counting = Counting(cap=61)  # reached by the whole and by some resamples only
+    draws = draw(pool.clusters, 200, seed=4)
+    found = replicate([Measured("m", pool, counting, counting(pool, None))], draws)["m"]
+    assert counting.asked[-1] == {"ap", "capped"}
+    assert len(counting.asked) == 1 + 6 + 200
+    for row, weights in enumerate(draws.of(pool.clusters)):
+        for figure in counting(pool.reweighted(weights), None):
+            if figure.key in found.resampled:
+                assert found.resampled[figure.key][row] == figure.value
+
+
+def test_rates_without_a_denominator_in_some_units_and_resamples_stay_missing_there() -> None:
+    tables = [Table({"label": np.full(3, label), "score": np.array([0.2, 0.6, 0.9])}) for label in (0, 1, 1)]
+    pool = Pool.of([unit(name) for name in "abc"], [{"events": table} for table in tables])
+    draws = draw(pool.clusters, 100, seed=0)
+    found = replicate([measured("m", pool)], draws)["m"]
+    drawn = draws.of(pool.clusters)[:, 0] > 0
+    assert 0 < drawn.sum() < 100
+    assert (np.isfinite(found.resampled["false_rate"]) == drawn).all()
+    assert (found.resampled["false_rate"][drawn] == 2 / 3).all()
+    assert np.isnan(found.units["false_rate"]).tolist() == [False, True, True]
+
+
 def test_interval_is_the_percentile_range_of_a_plain_loop_bootstrap() -> None:
     pool = make_pool(4, units=10)
     draws = draw(pool.clusters, 300, seed=5)
