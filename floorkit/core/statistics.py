@@ -256,7 +256,7 @@ def _headline_and_companions(run: Measured) -> dict[str, Figure]:
 def _measure_rows(
     run: str, pool: Pool, measure: Measure, keys: Sequence[str], rows: NDArray[np.int32]
 ) -> Float:
-    """Value, count and denominator (NaN for None) of every figure for each row of weights, shape [R, 3, K]."""
+    """Value, count and denominator (NaN for None) of every figure for each row, shape [R, 3, K]."""
     table = np.full((len(rows), 3, len(keys)), np.nan)
     if not keys:
         return table
