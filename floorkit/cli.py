@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import floorkit
+from floorkit.core.compare_commands import compare, history
 from floorkit.core.errors import FloorkitError, ManifestError, Problem
 
 INTERRUPTED = 130
@@ -170,6 +171,10 @@ def verify(results: Path, root: Path | None, as_json: bool) -> None:
     from floorkit.run import verify_results
 
     verify_results(results, root, as_json)
+
+
+cli.add_command(compare)
+cli.add_command(history)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

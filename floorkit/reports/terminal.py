@@ -24,7 +24,8 @@ from floorkit.core.values import (
     TextSection,
 )
 from floorkit.reports import cells
-from floorkit.reports.standard import comparison_words, figure_of, tests_words
+from floorkit.reports.console import plain_table, print_cautions, print_comparisons, print_title
+from floorkit.reports.standard import figure_of
 
 ARROWS = {True: "higher is better", False: "lower is better", None: ""}
 SHOWN_ROWS = 40
@@ -53,7 +54,7 @@ def _print_entry(console: Console, result: Result, sections: Sequence[Section], 
         if isinstance(section, TableSection) and section.shown:
             _print_table(console, section, result)
         elif isinstance(section, TextSection) and section.shown:
-            _print_title(console, section.title)
+            print_title(console, section.title)
             console.print(Text(section.text.rstrip("\n")), soft_wrap=True)
     _print_notes(console, result)
 
@@ -87,11 +88,6 @@ def _coverage(run: RunResult) -> str:
     return text
 
 
-def _print_title(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, style="bold"))
-
-
 def _print_signature(console: Console, result: Result) -> None:
     flags = " ".join(mark.name for mark in result.marks if mark.level == "warning")
     console.print(Text(result.signature + (f" [{flags}]" if flags else ""), style="dim"), soft_wrap=False)
@@ -112,8 +108,8 @@ def _headline_keys(result: Result) -> dict[str, Figure]:
 
 
 def _print_headline(console: Console, result: Result) -> None:
-    _print_title(console, "Headline")
-    table = _plain_table()
+    print_title(console, "Headline")
+    table = plain_table()
     table.add_column("run", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("count", justify="right", no_wrap=True)
@@ -144,52 +140,13 @@ def _print_headline(console: Console, result: Result) -> None:
     _print_signature(console, result)
 
 
-def _plain_table() -> Table:
-    return Table(box=None, padding=(0, 1), pad_edge=False, show_header=True, header_style="dim")
-
-
 def _print_comparisons(
     console: Console, title: str, result: Result, comparisons: Sequence[Comparison]
 ) -> None:
-    if not comparisons:
-        return
-    _print_title(console, title)
-    pairs = dict.fromkeys((one.a, one.b) for one in comparisons)
-    for a, b in pairs:
-        console.print(Text(f"A = {a}, B = {b}"))
-        table = _plain_table()
-        table.add_column("figure", overflow="fold")
-        for heading in ("A", "B", "B − A", "interval", "reduction", "p", "p (Holm)"):
-            table.add_column(heading, justify="right", no_wrap=heading != "interval")
-        cautions = []
-        for one in comparisons:
-            if (one.a, one.b) != (a, b):
-                continue
-            figure = figure_of(result, one)
-            unit = figure.unit if figure else ""
-            table.add_row(
-                Text(_short_title(figure) if figure else one.key),
-                cells.value_text(one.a_value, unit).removesuffix(" %"),
-                cells.value_text(one.b_value, unit).removesuffix(" %"),
-                cells.difference_text(one.difference, unit).removesuffix(" points"),
-                cells.interval_text(one.interval, unit),
-                "" if one.relative_reduction is None else cells.percent(one.relative_reduction),
-                cells.p_text(one.p_value) if one.p_value is not None else "",
-                cells.p_text(one.p_adjusted) if one.p_adjusted is not None else "",
-            )
-            cautions += [
-                f"{_short_title(figure) if figure else one.key}: {words}" for words in comparison_words(one)
-            ]
-        console.print(table)
-        for caution in cautions:
-            console.print(Padding(Text("! " + caution), (0, 0, 0, 2)))
-    for words in tests_words(comparisons):
-        console.print(Text(words, style="dim"))
-    _print_signature(console, result)
-
-
-def _short_title(figure: Figure) -> str:
-    return cells.figure_heading(figure)
+    if comparisons:
+        print_title(console, title)
+        print_comparisons(console, comparisons, lambda one: figure_of(result, one))
+        _print_signature(console, result)
 
 
 def _rows(section: TableSection) -> Iterator[Sequence[object]]:
@@ -197,8 +154,8 @@ def _rows(section: TableSection) -> Iterator[Sequence[object]]:
 
 
 def _print_table(console: Console, section: TableSection, result: Result) -> None:
-    _print_title(console, section.title)
-    table = _plain_table()
+    print_title(console, section.title)
+    table = plain_table()
     hidden = {column.count for column in section.columns if column.count}
     hidden |= {column.denominator for column in section.columns if column.denominator}
     names = [column.name for column in section.columns]
@@ -235,8 +192,7 @@ def _print_table(console: Console, section: TableSection, result: Result) -> Non
 
 def _print_notes(console: Console, result: Result) -> None:
     if result.notes or result.protocol.caveats:
-        _print_title(console, "Read this before you quote a number")
-    for note in result.notes:
-        console.print(Padding(Text("! " + note), (0, 0, 0, 2)))
+        print_title(console, "Read this before you quote a number")
+    print_cautions(console, result.notes)
     for caveat in result.protocol.caveats:
         console.print(Padding(Text("· " + caveat), (0, 0, 0, 2)))

@@ -1,0 +1,77 @@
+"""Pieces that the terminal reports share: titles, plain tables, and the table of comparisons.
+
+Colour only repeats what words say; tables are readable at 80 columns and in a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from floorkit.core.values import Comparison, Figure
+from floorkit.reports import cells
+from floorkit.reports.standard import comparison_words, tests_words
+
+
+def plain_table() -> Table:
+    """A table without lines, headings dimmed."""
+    return Table(box=None, padding=(0, 1), pad_edge=False, show_header=True, header_style="dim")
+
+
+def print_title(console: Console, title: str) -> None:
+    console.print()
+    console.print(Text(title, style="bold"))
+
+
+def print_cautions(console: Console, sentences: Sequence[str]) -> None:
+    """Sentences that must be read, marked and indented."""
+    for sentence in sentences:
+        console.print(Padding(Text("! " + sentence), (0, 0, 0, 2)))
+
+
+def print_comparisons(
+    console: Console, comparisons: Sequence[Comparison], figure_of: Callable[[Comparison], Figure | None]
+) -> None:
+    """A table for each pair of runs, with all that must be read beside its numbers.
+
+    Parameters
+    ----------
+    figure_of
+        The figure that was compared, for its heading and unit.
+    """
+    for a, b in dict.fromkeys((one.a, one.b) for one in comparisons):
+        chosen = [one for one in comparisons if (one.a, one.b) == (a, b)]
+        console.print(Text(f"A = {a}, B = {b}"))
+        table = plain_table()
+        table.add_column("\nfigure", overflow="fold", ratio=1)
+        for heading in ("A\nB", "B − A\ninterval", "error\nreduction", "p\nHolm", "won–lost\ntied"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        cautions = []
+        for one in chosen:
+            figure = figure_of(one)
+            name = cells.figure_words(figure) if figure else one.key
+            table.add_row(Text(name), *_numbers(one, figure.unit if figure else ""))
+            cautions += [f"{name}: {words}" for words in comparison_words(one)]
+        console.print(table)
+        print_cautions(console, cautions)
+    for words in tests_words(comparisons):
+        console.print(Text(words, style="dim"))
+
+
+def _numbers(one: Comparison, unit: str) -> list[Text]:
+    """The cells of a comparison, two lines each."""
+    values = f"{cells.value_text(one.a_value, unit)}\n{cells.value_text(one.b_value, unit)}"
+    if one.not_comparable:
+        return [Text(values), *[Text(cells.MISSING)] * 4]
+    reduction = "" if one.relative_reduction is None else cells.percent(one.relative_reduction)
+    return [
+        Text(values),
+        Text(f"{cells.difference_text(one.difference, unit)}\n{cells.interval_text(one.interval, unit)}"),
+        Text(reduction),
+        Text(f"{cells.p_text(one.p_value)}\n{cells.p_text(one.p_adjusted)}" if one.tests else ""),
+        Text(f"{one.won}–{one.lost}\n{one.tied}"),
+    ]
