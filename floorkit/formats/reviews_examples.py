@@ -178,7 +178,24 @@ def _grid(rows: _Rows, view: View) -> list[str]:
             values = [*(rows.cells[r] if view.cells else ()), *rows.scores[r]]
             fields += [f"{'-':>7}" if np.isnan(value) else f"{value:>7.4f}" for value in values]
         lines.append(" ".join(fields).rstrip())
-    return lines
+    return [*lines, *_winners(rows, view, indent=len(" ".join(head[:6])))]
+
+
+def _winners(rows: _Rows, view: View, indent: int) -> list[str]:
+    """The score of each score column and the row that gave it; a dash where a needed cell is invalid."""
+    scores, places = rows.scores[rows.scored], rows.row[rows.scored]
+    if not len(scores):
+        return []
+    usable = [bool(np.isfinite(column).all()) for column in scores.T]
+    best = np.where(np.isnan(scores), -np.inf, scores).argmax(axis=0)
+    columns = range(scores.shape[1])
+    skipped = "        " * len(view.cells)
+    score = [f"{scores[best[c], c]:>7.4f}" if usable[c] else f"{'-':>7}" for c in columns]
+    row = [f"{places[best[c]]:>7}" if usable[c] else f"{'-':>7}" for c in columns]
+    return [
+        f"{name:>{indent}} {skipped}{' '.join(values)}"
+        for name, values in (("score (maximum)", score), ("first row that gives it", row))
+    ]
 
 
 def _frame(frame: Any) -> str:

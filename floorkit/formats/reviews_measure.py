@@ -114,8 +114,6 @@ def _wanted(params: DenseParams, scope: Scope) -> dict[str, _Wanted]:
     for family in FAMILIES:
         if scope.provisional:
             figures.append(_Wanted("provisional", family))
-        if scope.mean_ap:
-            figures.append(_Wanted("mean_ap", family))
         for horizon in range(1, scope.horizons + 1) if scope.horizons else (0,):
             figures += [_Wanted(name, family, horizon) for name in (*scope.counts, "ap")]
             figures += [
@@ -123,6 +121,8 @@ def _wanted(params: DenseParams, scope: Scope) -> dict[str, _Wanted]:
                 for recall in params.matched_recalls
                 for name in scope.at_recall
             ]
+    if scope.mean_ap:
+        figures += [_Wanted("mean_ap", family) for family in FAMILIES]
     return {figure_key(one.name, _at(one)): one for one in figures}
 
 

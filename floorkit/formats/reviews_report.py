@@ -89,7 +89,7 @@ class _Reader:
         return {**counts, "ap": self.figure("ap", family, horizon).value}
 
 
-def metrics_table(result: Result, scope: Scope, columns: Sequence[str], note: str) -> TableSection:
+def metrics_table(result: Result, scope: Scope, columns: Sequence[str]) -> TableSection:
     """summary_metrics.csv: a row for each run, family, horizon (if any) and requested recall (or one)."""
     params: DenseParams = result.context.params
     recalls: tuple[float | None, ...] = params.matched_recalls or (None,)
@@ -110,7 +110,30 @@ def metrics_table(result: Result, scope: Scope, columns: Sequence[str], note: st
                         values |= reader.at_recall(scope, family, horizon, recall)
                     rows.append([values.get(name) for name in columns])
     specs = [_METRIC_COLUMNS[name] for name in columns]
-    return TableSection("Figures", specs, rows, file="summary_metrics.csv", note=note)
+    return TableSection("All figures", specs, rows, file="summary_metrics.csv", shown=False)
+
+
+def counts_table(result: Result, scope: Scope) -> TableSection:
+    """Every count of every run: by family (and horizon, as lowest .. highest), and the unscored lines."""
+    names = {name: name.replace("_", " ") for name in scope.counts}
+    names |= {"provisional": "provisional"} if scope.provisional else {}
+    columns = [ColumnSpec("run"), ColumnSpec("family"), *(ColumnSpec(name, names[name]) for name in names)]
+    columns += [ColumnSpec(label.lower(), kind="integer") for label in UNSCORED_LABELS]
+    rows = []
+    for run in result.runs.values():
+        reader = _Reader.of(run)
+        unscored = [int(reader.figure(label.lower()).count or 0) for label in UNSCORED_LABELS]
+        for family in FAMILIES:
+            row: list[Any] = [run.name, family]
+            for name in names:
+                horizons = (0,) if name == "provisional" else horizons_of(scope)
+                counts = [int(reader.figure(name, family, horizon).count or 0) for horizon in horizons]
+                low, high = min(counts), max(counts)
+                row.append(str(low) if low == high else f"{low} .. {high}")
+            rows.append([*row, *unscored])
+    note = "Excluded and unreviewed lines have no family and enter no figure."
+    note += " Counts that change with the horizon: lowest .. highest; all are in summary_metrics.csv."
+    return TableSection("Counts", columns, rows, note=note)
 
 
 def summary(result: Result, scope: Scope, more: Mapping[str, Any]) -> SummarySection:

@@ -1,4 +1,4 @@
-"""Golden cases, run through the command line: counts, statuses, thresholds exactly, other figures to 1e-12."""
+"""Golden cases through the command line: counts, statuses, thresholds exactly, other figures to 1e-12."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from floorkit.formats.reviews_examples import View, example_sections
 from floorkit.formats.reviews_measure import coordinates
 from floorkit.formats.reviews_report import (
     Opportunity,
+    counts_table,
     empty_sessions,
     metrics_table,
     opportunities,
@@ -53,9 +54,11 @@ def sections(result: Result) -> list[Section]:
     what = scope(params)
     return [
         *empty_sessions(result),
-        metrics_table(result, what, METRICS, NOTE),
+        *_by_horizon(result, params),
+        counts_table(result, what),
         *_plots(result, params),
         *example_sections(result, _view(params)),
+        metrics_table(result, what, METRICS),
         TableSection(
             "Opportunities", EVENTS, lambda: _events(result), file="summary_events.csv", shown=False
         ),
@@ -63,26 +66,53 @@ def sections(result: Result) -> list[Section]:
     ]
 
 
+def _curves(params: AnnotatedParams) -> list[tuple[str, str, float | None]]:
+    """Name, heading and recall of the figures that are shown over the horizons."""
+    recall = params.headline_recall
+    if recall is None:
+        return [("ap", "AP", None)]
+    at = f"at requested recall {recall_name(recall)}"
+    return [
+        ("ap", "AP", None),
+        ("trigger_rate", f"hard-negative trigger rate {at}", recall),
+        ("recall", f"achieved recall {at}", recall),
+    ]
+
+
+def _by_horizon(result: Result, params: AnnotatedParams) -> list[Section]:
+    """One table for each curve and family: a row for each horizon, a column for each run."""
+    horizons = range(1, params.horizons + 1)
+    runs = result.runs.values()
+    return [
+        TableSection(
+            f"{heading} by horizon, {family}",
+            [
+                ColumnSpec("horizon_s", "horizon (s)", "float"),
+                *(ColumnSpec(run.name, kind="float" if name == "ap" else "rate") for run in runs),
+            ],
+            [
+                [
+                    horizon_seconds(k),
+                    *(run.figure(name, **coordinates(family, k, recall)).value for run in runs),
+                ]
+                for k in horizons
+            ],
+            note=NOTE if name == "ap" else "",
+        )
+        for family in FAMILIES
+        for name, heading, recall in _curves(params)
+    ]
+
+
 def _plots(result: Result, params: AnnotatedParams) -> list[Section]:
     horizons = range(1, params.horizons + 1)
-    recall = params.headline_recall
-    plots: list[Section] = []
+    sections: list[Section] = []
     for family in FAMILIES:
-        figures: list[tuple[str, str, float | None]] = [("ap", "AP", None)]
-        if recall is not None:
-            at = f"at recall {recall_name(recall)}"
-            figures += [
-                ("trigger_rate", f"hard-negative trigger rate {at}", recall),
-                ("recall", f"achieved recall {at}", recall),
-            ]
-        for name, heading, at_recall in figures:
-            points = [(horizon_seconds(k), coordinates(family, k, at_recall)) for k in horizons]
-            plots.append(
-                PlotSection(
-                    f"{heading} ({family}) by horizon", "horizon (s)", heading, series(result, name, points)
-                )
-            )
-    return plots
+        for name, heading, recall in _curves(params):
+            points = [(horizon_seconds(k), coordinates(family, k, recall)) for k in horizons]
+            title = f"{heading} by horizon, {family}"
+            sections.append(PlotSection(title, "horizon (s)", heading, series(result, name, points)))
+    return sections
 
 
 def _events(result: Result) -> Iterator[Sequence[Any]]:
@@ -101,14 +131,11 @@ def _view(params: AnnotatedParams) -> View:
     names = tuple(f"{horizon_seconds(k)} s" for k in range(1, params.horizons + 1))
 
     def lines(one: Opportunity) -> list[str]:
-        statuses, scores = one.value("status"), one.value("score")
-        return [
-            "by horizon: "
-            + ", ".join(
-                f"{name} {STATUSES[status]}" + ("" if np.isnan(score) else f" {score:.4f}")
-                for name, status, score in zip(names, statuses, scores, strict=True)
-            )
-        ]
+        statuses = one.value("status").tolist()
+        by_status: dict[str, list[str]] = {}
+        for name, status in zip(names, statuses, strict=True):
+            by_status.setdefault(STATUSES[status], []).append(name)
+        return ["status: " + "; ".join(f"{status} at {', '.join(at)}" for status, at in by_status.items())]
 
     def facts(one: Opportunity) -> dict[str, Any]:
         scores = one.value("score").tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from floorkit.formats.reviews_line import ORIGINS
 from floorkit.formats.reviews_measure import coordinates
 from floorkit.formats.reviews_report import (
     Opportunity,
+    counts_table,
     empty_sessions,
     metrics_table,
     opportunities,
@@ -41,6 +42,12 @@ METRICS = (
     ),
     *("ap", "recall", "trigger_count", "trigger_rate", "precision", "f1", "provisional_count"),
 )
+_AT_RECALL: tuple[tuple[str, str, Literal["rate", "float"]], ...] = (
+    ("recall", "achieved recall", "rate"),
+    ("trigger_rate", "trigger rate", "rate"),
+    ("precision", "precision", "rate"),
+    ("f1", "F1", "float"),
+)
 EVENTS = (
     ColumnSpec("run"),
     ColumnSpec("event_id"),
@@ -60,21 +67,42 @@ EVENTS = (
 def sections(result: Result) -> list[Section]:
     """Figures, plots, examples, files."""
     params: EventProxyParams = result.context.params
-    note = (
-        f"Score: {SCORE}. Mean wearer forecast (INT: one minus it) over {params.trajectory_seconds[0]} to "
-        f"{params.trajectory_seconds[1]} s, maximum over {params.window_rows} source rows. A rate without a "
-        "threshold is empty."
-    )
     return [
         *empty_sessions(result),
-        metrics_table(result, SCOPE, METRICS, note),
+        _shown(result, params),
+        counts_table(result, SCOPE),
         *_plots(result, params),
         *example_sections(result, _view(params)),
+        metrics_table(result, SCOPE, METRICS),
         TableSection(
             "Opportunities", EVENTS, lambda: _events(result), file="summary_events.csv", shown=False
         ),
         summary(result, SCOPE, {"score": SCORE}),
     ]
+
+
+def _shown(result: Result, params: EventProxyParams) -> TableSection:
+    columns = [
+        ColumnSpec("run"),
+        ColumnSpec("family"),
+        ColumnSpec("requested_recall", "requested recall", "float"),
+        ColumnSpec("ap", "AP", "float"),
+        *(ColumnSpec(name, heading, kind) for name, heading, kind in _AT_RECALL if params.matched_recalls),
+    ]
+    rows = []
+    for run in result.runs.values():
+        for family in FAMILIES:
+            ap = run.figure("ap", **coordinates(family)).value
+            for recall in params.matched_recalls or (None,):
+                at = coordinates(family, 0, recall)
+                values = [run.figure(name, **at).value for name, *_ in _AT_RECALL if recall is not None]
+                rows.append([run.name, family, recall, ap, *values])
+    first, last = params.trajectory_seconds
+    note = (
+        f"The score is an {SCORE}: mean wearer forecast (INT: one minus it) over {first} to {last} s, "
+        f"maximum over {params.window_rows} source rows. A figure without a threshold is empty."
+    )
+    return TableSection(f"Figures of the {SCORE}", columns, rows, note=note)
 
 
 def _plots(result: Result, params: EventProxyParams) -> list[Section]:
