@@ -63,7 +63,7 @@ def command_environment(*sites: Path, **variables: str) -> dict[str, str]:
     return environment | variables
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def floorkit(toy_site: Path) -> Floorkit:
     """Run the command line in a process of its own, with the toy plugin installed."""
 
@@ -109,7 +109,10 @@ path = "b"
 @pytest.fixture
 def toy_data(tmp_path: Path) -> Path:
     """A folder with a manifest ``protocols.toml``, gold of six units and predictions of two runs."""
-    folder = tmp_path / "data"
+    return make_toy_data(tmp_path / "data")
+
+
+def make_toy_data(folder: Path) -> Path:
     draw = random.Random(1)
     for name in ("gold", "a", "b"):
         (folder / name).mkdir(parents=True)
