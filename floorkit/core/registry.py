@@ -199,7 +199,7 @@ def _check_api(module: ModuleType, where: str) -> list[Problem]:
 
 
 def commands(loaded: Loaded) -> tuple[list[Any], list[Problem]]:
-    """A plugin's click commands; whatever goes wrong in making them is returned as a problem, never raised."""
+    """A plugin's click commands; what goes wrong in making them is returned as problems, never raised."""
     if "floorkit_commands" not in loaded.hooks:
         return [], []
     try:
@@ -261,7 +261,7 @@ class Team:
         """Whether a plugin (not the core's defaults) implements the hook."""
         return any(name in member.hooks for member in self.members)
 
-    def guarded(self, hook: str, unit: str = "", **arguments: Any) -> Any:
+    def guarded(self, hook: str, unit: str = "", /, **arguments: Any) -> Any:
         """Call a hook; an exception that is not floorkit's own is reported as the plugin's defect."""
         from floorkit.core.errors import FloorkitError
 
