@@ -14,7 +14,8 @@ from floorkit.core.values import ColumnSpec, Figure, Interval
 MISSING = "–"
 MINUS = "−"
 
-_AXIS_UNITS = {"_s": " (s)", "_ms": " (ms)", "_deg": " (°)", "_hz": " (Hz)"}
+_UNITS = {"_s": "s", "_ms": "ms", "_deg": "°", "_hz": "Hz"}
+"""Units at the end of names."""
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -93,24 +94,31 @@ def reason_text(reason: str) -> str:
     return reason.replace("_", " ")
 
 
+def _name_and_unit(name: str) -> tuple[str, str]:
+    """``horizon_s`` as "horizon" and "s"."""
+    suffix = next((one for one in _UNITS if name.endswith(one)), "")
+    return name.removesuffix(suffix).replace("_", " "), _UNITS.get(suffix, "")
+
+
 def axis_heading(axis: str) -> str:
     """The name of a coordinate as a heading: ``horizon_s`` becomes "horizon (s)"."""
-    for suffix, unit in _AXIS_UNITS.items():
-        if axis.endswith(suffix):
-            return axis.removesuffix(suffix).replace("_", " ") + unit
-    return axis.replace("_", " ")
+    name, unit = _name_and_unit(axis)
+    return f"{name} ({unit})" if unit else name
 
 
 def figure_heading(figure: Figure) -> str:
     """A figure's heading, with its unit where the values do not show it."""
-    heading = figure.label or figure.name.replace("_", " ")
-    return heading if figure.unit in ("rate", "count", "", heading) else f"{heading} ({figure.unit})"
+    heading = figure.label or _name_and_unit(figure.name)[0]
+    return heading if figure.unit in ("rate", "AP", "count", "", heading) else f"{heading} ({figure.unit})"
 
 
 def figure_words(figure: Figure) -> str:
-    """A figure's heading with its coordinates: ``recall (horizon (s) 0.2, ...)`` in one text."""
-    at = ", ".join(f"{axis_heading(axis)} {value}" for axis, value in figure.at.items())
-    return f"{figure_heading(figure)} at {at}" if at else figure_heading(figure)
+    """A figure's heading with its coordinates: "recall at horizon 0.2 s, stratum all"."""
+    parts = []
+    for axis, value in figure.at.items():
+        name, unit = _name_and_unit(axis)
+        parts.append(f"{name} {value} {unit}".rstrip())
+    return f"{figure_heading(figure)} at {', '.join(parts)}" if parts else figure_heading(figure)
 
 
 def column_heading(column: ColumnSpec) -> str:

@@ -1,0 +1,127 @@
+"""HTML by construction: text is escaped unless it is Html, and data cannot end the script that holds it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from html import escape
+from typing import Any
+
+_VOID = frozenset({"meta", "img", "input", "br"})
+
+_ILLEGAL = dict.fromkeys((*range(9), 11, *range(14, 32), 127, *range(0xD800, 0xE000)), "\ufffd")
+"""Characters that HTML does not allow, lone surrogates of odd file names among them."""
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+Child = str | Iterable["Child"] | None
+
+
+def text(words: str) -> Html:
+    """Escaped text, for content and attributes alike."""
+    return Html(escape(words.translate(_ILLEGAL), quote=True))
+
+
+def join(*children: Child) -> Html:
+    """Children one after the other; None is nothing, plain text is escaped."""
+    parts: list[str] = []
+    for child in children:
+        if child is None:
+            continue
+        if isinstance(child, str):
+            parts.append(child if isinstance(child, Html) else text(child))
+        else:
+            parts.append(join(*child))
+    return Html("".join(parts))
+
+
+def element(tag: str, /, *children: Child, **attributes: str | int | bool | None) -> Html:
+    """An element.
+
+    Parameters
+    ----------
+    attributes
+        ``class_`` and ``for_`` lose their underscore, other underscores become dashes; None and False are
+        left out, True is an attribute without value.
+    """
+    written = []
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        attribute = key.removesuffix("_").replace("_", "-")
+        written.append(f" {attribute}" if value is True else f' {attribute}="{text(str(value))}"')
+    opening = f"<{tag}{''.join(written)}>"
+    return Html(opening if tag in _VOID else f"{opening}{join(*children)}</{tag}>")
+
+
+def data_script(identifier: str, data: Any) -> Html:
+    """Data for the page's scripts. No text in it can be taken for markup: ``<``, ``>`` and ``&`` are
+    written as escapes, which JSON reads back as themselves.
+
+    Raises
+    ------
+    ValueError
+        Where the data holds NaN or an infinity.
+    """
+    return raw_json_script(identifier, json_text(data))
+
+
+def json_text(data: Any) -> str:
+    """Compact JSON; NumPy scalars and arrays are written as plain values."""
+
+    def plain(value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            return value.tolist()
+        return str(value)
+
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+
+
+def raw_json_script(identifier: str, json_source: str) -> Html:
+    """Like :func:`data_script`, from JSON text."""
+    safe = json_source.translate(_ILLEGAL)
+    for character, code in (
+        ("&", "\\u0026"),
+        ("<", "\\u003c"),
+        (">", "\\u003e"),
+        ("\u2028", "\\u2028"),
+        ("\u2029", "\\u2029"),
+    ):
+        safe = safe.replace(character, code)
+    return Html(f'<script type="application/json" id="{text(identifier)}">{safe}</script>')
+
+
+def script(source: str, waiting: str = "") -> Html:
+    """An inline script of ours or of a library.
+
+    Parameters
+    ----------
+    waiting
+        Id of a script that does not run by itself: the page runs it when it needs it.
+
+    Raises
+    ------
+    ValueError
+        Where the source would end its element early.
+    """
+    if "</script" in source.lower() or "<!--" in source:
+        raise ValueError("the script holds a character sequence that ends or comments out its element")
+    attributes = f' type="text/plain" id="{text(waiting)}"' if waiting else ""
+    return Html(f"<script{attributes}>{source}</script>")
+
+
+def script_hash(source: str) -> str:
+    """The source's hash as a Content-Security-Policy names it."""
+    digest = hashlib.sha256(source.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def data_uri(data: bytes, media_type: str) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
