@@ -118,7 +118,7 @@ def count_differences(x: Figure, y: Figure, a: str, b: str) -> tuple[str, ...]:
     for name in {**counts[0], **counts[1]}:
         one, other = (given.get(name) for given in counts)
         if one != other:
-            sentences.append(f"{name} differs: {a} {_count(one)}, {b} {_count(other)}")
+            sentences.append(f"{name.replace('_', ' ')} differs: {a} {_count(one)}, {b} {_count(other)}")
     return tuple(sentences)
 
 
@@ -270,7 +270,7 @@ def trade_offs(a: Replicates, b: Replicates, key: str) -> tuple[str, ...]:
     return (
         f"{'higher' if y.higher_is_better else 'lower'} {_words(y)} bought with "
         f"{'lower' if paid < kept else 'higher'} {_words(other_y)}: "
-        f"{payer} {_words(other_y)} {apart(paid, kept)}",
+        f"{payer} {_words(other_y)}{':' if _words(other_y)[-1].isdigit() else ''} {apart(paid, kept)}",
     )
 
 

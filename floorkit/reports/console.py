@@ -50,14 +50,17 @@ def print_comparisons(
         table.add_column("\nfigure", overflow="fold", ratio=1)
         for heading in ("A\nB", "B − A\ninterval", "error\nreduction", "p\nHolm", "won–lost\ntied"):
             table.add_column(heading, justify="right", no_wrap=True)
-        cautions = []
+        cautions: dict[str, list[str]] = {}
         for one in chosen:
             figure = figure_of(one)
             name = cells.figure_words(figure) if figure else one.key
             table.add_row(Text(name), *_numbers(one, figure.unit if figure else ""))
-            cautions += [f"{name}: {words}" for words in comparison_words(one)]
+            for words in comparison_words(one):
+                cautions.setdefault(words, []).append(name)
         console.print(table)
-        print_cautions(console, cautions)
+        for words, names in cautions.items():
+            every = len(names) == len(chosen) > 1
+            print_cautions(console, [f"{'all figures' if every else ', '.join(names)}: {words}"])
     for words in tests_words(comparisons):
         console.print(Text(words, style="dim"))
 
