@@ -27,7 +27,7 @@ def convert() -> None:
     "--output-dir",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="The run's folder to write: pred/, valid/ and conversion.json.",
+    help="The run's folder to write: pred/, valid/ and origin.json.",
 )
 @click.option(
     "--sessions", "first", required=True, multiple=True, metavar="SESSION...", help="Sessions to convert."

@@ -23,7 +23,7 @@ from floorkit.core.paths import child
 from floorkit.core.values import to_json
 from floorkit.formats.dense import Bool
 
-RECORD = "conversion.json"
+RECORD = "origin.json"
 
 
 @attrs.frozen(eq=False)
@@ -37,7 +37,7 @@ class WrittenSession:
     pred, valid
         Shapes [T, C, H] and [T, H].
     record
-        Where it came from, as plain data; kept in the run's ``conversion.json``.
+        Where it came from, as plain data; kept in the run's ``origin.json``.
     """
 
     session: str
@@ -49,7 +49,7 @@ class WrittenSession:
 def write_run(
     folder: Path, sessions: Iterable[WrittenSession], names: Iterable[str], *, add: bool, tool: str
 ) -> None:
-    """Write ``pred/``, ``valid/`` and ``conversion.json`` of a run.
+    """Write ``pred/``, ``valid/`` and ``origin.json`` of a run.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ forecasts row i + 1 + j. The aligned array is
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.core.paths import child
+from floorkit.core.sources import hash_file
 from floorkit.formats.dense import Bool, open_array, read_activity
 from floorkit.formats.dense_writer import WrittenSession, write_run
 from floorkit.formats.honesty import DenseParams
@@ -160,12 +160,7 @@ def _load(
             )
         )
     record = {
-        "prediction": {"file": source.name, "sha256": _sha256(source)},
-        "targets": {"file": targets.name, "sha256": _sha256(targets)},
+        "prediction": {"file": source.name, "sha256": hash_file(source)[0]},
+        "targets": {"file": targets.name, "sha256": hash_file(targets)[0]},
     }
     return raw, rows, record
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

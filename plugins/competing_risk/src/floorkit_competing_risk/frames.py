@@ -109,7 +109,7 @@ def framewise(keys: Keys) -> Framewise:
     keys.sort()
     keys = keys[: np.searchsorted(keys, np.iinfo(keys.dtype).max)]
     last = _run_ends(keys)
-    counts: NDArray[np.int32] = np.diff(last.astype(np.int32), prepend=np.int32(-1))
+    counts = np.diff(last, prepend=-1).astype(np.int32)
     score, state, label = decode(keys[last])
     brier = float(np.dot(counts, np.square(score - label)) / len(keys)) if len(keys) else None
     # 1 - score is the score of an exit: it may round two forecasts to one, and ascends where they descend.

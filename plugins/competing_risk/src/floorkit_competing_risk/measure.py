@@ -48,6 +48,12 @@ class FamilyNames:
     short_count: str = ""
     short_rate: str = ""
 
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """The names as the columns of summary_events.csv are ordered."""
+        short = (self.short_count, self.short_rate) if self.short_rate else ()
+        return (self.threshold, self.recall, self.count, self.rate, *short, self.per_minute)
+
 
 NAMES = (
     FamilyNames(
@@ -92,20 +98,24 @@ class Place:
     headline: bool
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is no single stratum."""
+        return self.stratum == WHOLE
+
+    @property
     def suffix(self) -> str:
         """How the keys of its figures end."""
         return figure_key("", self.at)
 
 
-def places(pool: Pool, params: CompetingRiskParams) -> list[Place]:
-    """Every horizon, the whole first and then each stratum where strata are given."""
-    names = strata(pool)
+def places(strata: Sequence[str], params: CompetingRiskParams) -> list[Place]:
+    """Every horizon, the whole first and then each of the strata (none where the manifest gives none)."""
     headline = whole_rows(params.headline_horizon_seconds)
     found = []
     for horizon in range(params.horizons):
         at: At = {"horizon_s": horizon_seconds(horizon + 1), **params.coordinates}
         found.append(Place(horizon, WHOLE, at, horizon + 1 == headline))
-        found += [Place(horizon, code, {**at, "stratum": name}, False) for code, name in enumerate(names)]
+        found += [Place(horizon, code, {**at, "stratum": name}, False) for code, name in enumerate(strata)]
     return found
 
 
@@ -127,7 +137,7 @@ def measure(
     }
     recalls = [recall_name(recall) for recall in params.matched_recalls]
     found: list[Figure] = []
-    for place in pool.cached("places", lambda: places(pool, params)):
+    for place in pool.cached("places", lambda: places(strata(pool), params)):
         names = None
         if only is not None:
             names = {key.removesuffix(place.suffix) for key in only if key.endswith(place.suffix)}
@@ -135,7 +145,7 @@ def measure(
                 continue
         chosen = [[thresholds.get((family, place.horizon + 1, r)) for r in recalls] for family in FAMILIES]
         found += event_figures(params, pool, place, chosen, names)
-        if place.stratum == WHOLE:
+        if place.is_whole:
             found += framewise_figures(pool, place, names)
     return found
 
