@@ -1,8 +1,8 @@
 """A folder of one file an annotator: SRT, Praat TextGrid or RTTM, for people with their own annotations.
 
 Files are named ``CONVERSATION_SPEAKER_ANNOTATOR.srt`` (``.TextGrid``, ``.rttm``): speaker 1 or 2, annotator
-a, b or c. An annotator with a file for one speaker of a conversation must have one for the other too (an empty
-one where nothing was marked). At least two annotators are needed, since consensus is between two.
+a, b or c. An annotator with a file for one speaker of a conversation must have one for the other too (an
+empty one where nothing was marked). At least two annotators are needed, since consensus is between two.
 
 The fine label of an event is the text of a TextGrid interval or the first line of an SRT cue, up to an
 optional ``": "`` and free text; in RTTM it is the speaker name field, with ``_`` for spaces. Durations come
@@ -16,11 +16,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
-from floorkit_turnbench.conversation import Conversation
-from floorkit_turnbench.listing import Listed, build_conversation
-
 from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.core.paths import child
+from floorkit_turnbench.conversation import Conversation
+from floorkit_turnbench.listing import Listed, build_conversation
 
 SUFFIXES: Final = (".srt", ".textgrid", ".rttm")
 NAME: Final = re.compile(r"(?P<conversation>.+)_(?P<speaker>[12])_(?P<annotator>[abc])")

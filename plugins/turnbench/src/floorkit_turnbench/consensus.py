@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from attrs import frozen
+
 from floorkit_turnbench.conversation import Conversation, Spans
 from floorkit_turnbench.labels import ANNOTATORS, CLASSES, INTERRUPTION, SPEAKERS, TURN
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from attrs import field, frozen
+
 from floorkit_turnbench.labels import ANNOTATORS, DROPPED, FINE_LABELS, SPEAKERS
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ RawTrack = tuple[Iterable[float], Iterable[float], Iterable[str]]
 """(starts, ends, fine labels), equally long, in file order."""
 
 
-def conversation(
+def make_conversation(
     conversation_id: str,
     duration_s: float,
     tracks: Mapping[tuple[int, str], RawTrack],
@@ -113,8 +114,8 @@ class Spans:
         """Those of one speaker, order kept."""
         return self.at(self.speaker == speaker)
 
-    def at(self, which: NDArray[Any]) -> Spans:
-        """Those at an index array or a mask."""
+    def at(self, which: NDArray[Any] | slice) -> Spans:
+        """Those at an index array, a mask or a slice."""
         return Spans(self.speaker[which], self.start[which], self.end[which])
 
     @classmethod

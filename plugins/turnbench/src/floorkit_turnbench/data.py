@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from attrs import define, field, frozen
+
+from floorkit.core.errors import InputError, Problem, raise_problems
+from floorkit.core.paths import child
 from floorkit_turnbench.conversation import Conversation, Gold
 from floorkit_turnbench.gold import build_gold
 from floorkit_turnbench.labels import ANNOTATORS, SPEAKERS
 from floorkit_turnbench.listing import Listed, build_conversation, check_listed, official_order
 from floorkit_turnbench.strict_json import fields, number, read_json, shown
-
-from floorkit.core.errors import InputError, Problem, raise_problems
-from floorkit.core.paths import child
 
 DURATIONS_FILE: Final = "durations.json"
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
 from floorkit_turnbench.consensus import Consensus, agree_on, covered, pool_events, turn_view
-from floorkit_turnbench.conversation import Conversation, Gold, Spans, TaskGold
+from floorkit_turnbench.conversation import Conversation, Gold, Spans, Task, TaskGold
 from floorkit_turnbench.labels import (
     BACKCHANNEL,
     INTERRUPTION,
@@ -121,7 +122,7 @@ def annotator_gold(conversation: Conversation, annotator: str) -> Gold:
     return _gold(conversation, views[0], views[1])
 
 
-OFFICIAL_SETS: Final = (
+OFFICIAL_SETS: Final[tuple[tuple[str, Task, str], ...]] = (
     ("eot_positive_events", "eot", "positives"),
     ("eot_negative_spans", "eot", "negatives"),
     ("int_positive_events", "int", "positives"),
@@ -131,14 +132,14 @@ OFFICIAL_SETS: Final = (
 )
 
 
+def set_form(name: str, spans: Spans) -> list[dict[str, Any]]:
+    """One of the six sets as JSON-able data, under the keys of the official form."""
+    rows = zip(spans.speaker.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
+    if name.endswith("positive_events"):
+        return [{"speaker": speaker, "time_s": time} for speaker, time, _ in rows]
+    return [{"speaker": speaker, "start": start, "end": end} for speaker, start, end in rows]
+
+
 def official_form(gold: Gold) -> dict[str, list[dict[str, Any]]]:
     """The six event sets under the official names, as JSON-able data."""
-    form: dict[str, list[dict[str, Any]]] = {}
-    for name, task, part in OFFICIAL_SETS:
-        spans: Spans = getattr(getattr(gold, task), part)
-        rows = zip(spans.speaker.tolist(), spans.start.tolist(), spans.end.tolist(), strict=True)
-        if part == "positives":
-            form[name] = [{"speaker": speaker, "time_s": time} for speaker, time, _ in rows]
-        else:
-            form[name] = [{"speaker": speaker, "start": start, "end": end} for speaker, start, end in rows]
-    return form
+    return {name: set_form(name, getattr(gold.task(task), part)) for name, task, part in OFFICIAL_SETS}

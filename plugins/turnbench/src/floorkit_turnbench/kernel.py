@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from attrs import frozen
+
 from floorkit_turnbench.consensus import covered
-from floorkit_turnbench.conversation import Gold, Spans, Task, TaskGold, Times
+from floorkit_turnbench.conversation import Gold, Spans, TaskGold, Times
 from floorkit_turnbench.labels import SPEAKERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
 EARLY_S: Final = 0.25
@@ -134,9 +133,14 @@ def _claims(times: NDArray[np.float64], window: Windows) -> NDArray[np.float64]:
     return claimed
 
 
-def score(gold: Gold, events: Mapping[Task, Times]) -> dict[Task, TaskScore]:
-    """Score both tasks of one conversation (those that ``events`` has)."""
-    return {task: score_task(gold.task(task), times) for task, times in events.items()}
+def false_interruptions(gold: Gold, predicted: Times) -> int:
+    """INT negative spans that the events fire on, INT excluded intervals dropped, no positive windows.
+
+    The count behind ``false_int_rate``, for events of either task.
+    """
+    probes = gold.int.negatives
+    alone = TaskGold(probes.at(slice(0)), probes, gold.int.excluded)
+    return score_task(alone, predicted).fp
 
 
 # --- from probabilities to events ---------------------------------------------------------------

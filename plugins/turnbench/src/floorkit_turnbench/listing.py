@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
-from floorkit_turnbench.conversation import Conversation, RawTrack, conversation
-from floorkit_turnbench.strict_json import number, shown
 
 from floorkit.core.errors import InputError, Problem, raise_problems
+from floorkit_turnbench.conversation import Conversation, RawTrack, make_conversation
+from floorkit_turnbench.strict_json import number, shown
 
 
 @frozen
@@ -115,4 +115,4 @@ def build_conversation(
         tracks[speaker, annotator] = (starts, ends, labels)
     raise_problems(InputError, problems)
     assert listed.duration_s is not None
-    return conversation(listed.conversation_id, listed.duration_s, tracks, listed.facts)
+    return make_conversation(listed.conversation_id, listed.duration_s, tracks, listed.facts)

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit_turnbench.audio_header import UnknownAudioError, duration_s
 from floorkit_turnbench.conversation import Conversation
 from floorkit_turnbench.labels import ANNOTATORS, SPEAKERS
 from floorkit_turnbench.listing import Listed, build_conversation
-
-from floorkit.core.errors import InputError, Problem, raise_problems
 
 ANNOTATION_COLUMNS: Final = {
     f"speaker_{speaker}_annotation_{annotator}": (speaker, annotator)

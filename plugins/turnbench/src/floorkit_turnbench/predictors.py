@@ -10,6 +10,7 @@ import math
 from typing import Final
 
 import numpy as np
+
 from floorkit_turnbench.conversation import TASKS, Conversation, Events, Gold, no_events
 from floorkit_turnbench.gold import annotator_gold
 from floorkit_turnbench.labels import SPEAKERS

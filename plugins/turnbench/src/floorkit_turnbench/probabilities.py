@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from attrs import field, frozen
+
+from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit_turnbench.conversation import TASKS, Task, floats
 from floorkit_turnbench.labels import SPEAKERS
 from floorkit_turnbench.strict_json import (
@@ -27,8 +29,6 @@ from floorkit_turnbench.strict_json import (
     read_bytes,
     shown,
 )
-
-from floorkit.core.errors import InputError, Problem, raise_problems
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,6 +1,6 @@
 """turnbench as plain, slow loops, written from the specification.
 
-Nothing here is used to compute a result: the tests fuzz ``gold.py``, ``kernel.py`` and ``sweep.py``
+Nothing here is used to compute a result: the tests fuzz ``gold.py``, ``kernel.py`` and ``thresholds.py``
 against it, and the benchmark takes it as the yardstick. Intervals and events are tuples, and the order
 of every loop is that of the specification.
 """

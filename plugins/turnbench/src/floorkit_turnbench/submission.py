@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 from attrs import field, frozen
+
+from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit_turnbench.conversation import TASKS, Events, Task, floats
 from floorkit_turnbench.labels import SPEAKERS
 from floorkit_turnbench.strict_json import (
@@ -28,8 +30,6 @@ from floorkit_turnbench.strict_json import (
     read_bytes,
     shown,
 )
-
-from floorkit.core.errors import InputError, Problem, raise_problems
 
 SCHEMA_VERSION: Final = 1
 LIST_NAMES: Final[dict[Task, str]] = {"eot": "eot", "int": "interruption"}

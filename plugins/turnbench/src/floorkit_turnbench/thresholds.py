@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from attrs import frozen
+
+from floorkit.numerics import percentiles, rate
 from floorkit_turnbench.consensus import covered
 from floorkit_turnbench.conversation import Gold, Spans, Task, TaskGold
 from floorkit_turnbench.kernel import (
@@ -27,8 +29,6 @@ from floorkit_turnbench.kernel import (
     windows,
 )
 from floorkit_turnbench.labels import SPEAKERS
-
-from floorkit.numerics import percentiles, rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

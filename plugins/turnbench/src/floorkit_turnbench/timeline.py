@@ -1,0 +1,114 @@
+"""Events to audit: misses and false fires of each run, each with the gold and the run around it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from floorkit.core.values import Lane, Result, RunResult, TimelineEvent, TimelineSection
+from floorkit_turnbench.conversation import TASKS, Task
+from floorkit_turnbench.events import Outcomes, outcomes
+from floorkit_turnbench.kernel import EARLY_S, LATE_S
+from floorkit_turnbench.tables import set_code
+
+if TYPE_CHECKING:
+    from floorkit.core.pool import Pool
+
+MOST = 12
+"""Events shown for each run, task and kind of outcome."""
+CONTEXT_S = 6.0
+KINDS = {"fn": "missed event", "fp": "false fire", "tp": "late event"}
+
+
+def timeline(result: Result) -> TimelineSection:
+    """Misses, false fires and the latest hits of the user's runs, evenly spread over the conversations."""
+    events: list[TimelineEvent] = []
+    total = 0
+    for run in result.user_runs:
+        for task in TASKS:
+            found, _ = outcomes(run.pool, run.points, task)
+            if found is None:
+                continue
+            total += len(found.unit)
+            for rows in _chosen(found):
+                events += [_event(run, task, found, row) for row in rows]
+    return TimelineSection(
+        "Events to audit",
+        events,
+        total,
+        note=f"For each run and task up to {MOST} misses, false fires and hits with the longest latency.",
+    )
+
+
+def _chosen(found: Outcomes) -> list[list[int]]:
+    missed = np.flatnonzero(found.positive & ~found.fired)
+    false = np.flatnonzero(~found.positive & found.fired)
+    hits = np.flatnonzero(found.positive & found.fired)
+    latest = hits[np.argsort(-found.latency_ms[hits], kind="stable")[:MOST]]
+    spread = [
+        rows[np.unique(np.linspace(0, len(rows) - 1, MOST).astype(np.intp))] if len(rows) > MOST else rows
+        for rows in (missed, false)
+    ]
+    return [rows.tolist() for rows in (*spread, latest)]
+
+
+def _event(run: RunResult, task: Task, found: Outcomes, row: int) -> TimelineEvent:
+    unit = run.pool.units[found.unit[row]]
+    start, end = float(found.start_s[row]), float(found.end_s[row])
+    time = None if np.isnan(found.time_s[row]) else float(found.time_s[row])
+    word = found.word(row)
+    positive = bool(found.positive[row])
+    window = (start - EARLY_S, start + LATE_S if positive else end)
+    shown = (max(0.0, window[0] - CONTEXT_S), window[1] + CONTEXT_S)
+    speaker = int(found.speaker[row])
+    facts: dict[str, object] = {"speaker": speaker, "task": task, "outcome": KINDS.get(word, word)}
+    if positive and time is not None:
+        facts["latency_ms"] = float(found.latency_ms[row])
+    return TimelineEvent(
+        id=f"{unit.name} {task} speaker {speaker} at {start:.3f} s",
+        unit=unit.name,
+        run=run.name,
+        kind=f"{task} {'positive' if positive else 'negative'}",
+        status=word,
+        anchor_s=start,
+        start_s=shown[0],
+        stop_s=shown[1],
+        triggered=time is not None,
+        window=window,
+        outcome_s=time,
+        facts=facts,
+        lanes=_lanes(run.pool, task, found, int(found.unit[row]), shown),
+    )
+
+
+def _lanes(pool: Pool, task: Task, found: Outcomes, unit: int, shown: tuple[float, float]) -> list[Lane]:
+    table = pool.table(unit, "gold")
+    lanes = []
+    inside = (table["end_s"] >= shown[0]) & (table["start_s"] <= shown[1])
+    for part, name in (("positives", "event"), ("negatives", "negative"), ("excluded", "excluded")):
+        for speaker in (1, 2):
+            rows = np.flatnonzero(
+                inside & (table["set"] == set_code(task, part)) & (table["speaker"] == speaker)
+            )
+            if len(rows):
+                spans = zip(table["start_s"][rows].tolist(), table["end_s"][rows].tolist(), strict=True)
+                lanes.append(
+                    Lane(
+                        f"speaker {speaker} {name}",
+                        tuple((start, end, "") for start, end in spans),
+                        role="excluded" if part == "excluded" else "gold",
+                    )
+                )
+    for speaker in (1, 2):
+        fired = (found.unit == unit) & (found.speaker == speaker) & found.fired
+        times = found.time_s[fired & (found.time_s >= shown[0]) & (found.time_s <= shown[1])]
+        if len(times):
+            lanes.append(
+                Lane(
+                    f"speaker {speaker} scored predictions",
+                    tuple((time, time, "") for time in sorted(times.tolist())),
+                    role="prediction",
+                )
+            )
+    return lanes
