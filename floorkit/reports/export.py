@@ -34,9 +34,9 @@ _LATEX = {
     "_": r"\_",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
     '"': r"\textquotedblright{}",
     "–": "--",
     "−": "$-$",
@@ -79,10 +79,14 @@ def recorded(value: Any) -> str:
 
 
 def _texts(table: StoredTable, shown: bool) -> tuple[list[ColumnSpec], list[list[str]]]:
-    """The columns that stay, and the text of every cell."""
+    """The columns that stay (as shown: no empty ones), and the text of every cell."""
     if not shown:
         return list(table.columns), [[recorded(value) for value in row] for row in table.rows]
-    kept = cells.merged_columns(table.columns)
+    kept = [
+        index
+        for index in cells.merged_columns(table.columns)
+        if any(row[index] is not None for row in table.rows)
+    ]
     rows = []
     for row in table.rows:
         counts = cells.row_counts(table.columns, row)

@@ -32,7 +32,7 @@ class Origin:
     protocol: str
     signature: str
     marks: tuple[Mark, ...] = ()
-    flags: Mapping[str, bool | str] = field(factory=dict)
+    flags: Mapping[str, Any] = field(factory=dict)
 
     @classmethod
     def of(cls, result: Result) -> Origin:

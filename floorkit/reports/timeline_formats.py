@@ -128,14 +128,19 @@ def _point_tier(name: str, points: Sequence[Span], start: int, stop: int) -> lis
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
+_SCHEMA_INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
+_SCHEMA = "http://www.mpi.nl/tools/elan/EAFv3.0.xsd"
+ElementTree.register_namespace("xsi", _SCHEMA_INSTANCE)
+
 NO_DATE = "1970-01-01T00:00:00Z"
 """ELAN wants a date; results carry none, so that the same results give the same bytes."""
 
 
 def eaf(tiers: Sequence[Tier], signature: str = "") -> str:
     """An ELAN annotation document (format 3.0) without media, which ELAN asks for when it opens it."""
+    schema = {f"{{{_SCHEMA_INSTANCE}}}noNamespaceSchemaLocation": _SCHEMA}
     root = ElementTree.Element(
-        "ANNOTATION_DOCUMENT", AUTHOR="floorkit", DATE=NO_DATE, FORMAT="3.0", VERSION="3.0"
+        "ANNOTATION_DOCUMENT", schema, AUTHOR="floorkit", DATE=NO_DATE, FORMAT="3.0", VERSION="3.0"
     )
     header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     if signature:

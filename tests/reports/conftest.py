@@ -70,7 +70,9 @@ def _figures(quality: float) -> list[Figure]:
     figures = []
     for horizon in HORIZONS:
         value = quality - 0.05 * horizon
-        figures.append(Figure("event_ap", value, "AP", None, 120, True, at={"horizon_s": horizon}, headline=True))
+        figures.append(
+            Figure("event_ap", value, "AP", None, 120, True, at={"horizon_s": horizon}, headline=True)
+        )
         for recall in ("0.7", "0.8"):
             at = {"horizon_s": horizon, "recall": recall}
             count = round(200 * (1 - quality) * float(recall) / 2)
@@ -109,7 +111,10 @@ def _timelines(events: int, total: int, run_names: Sequence[str]) -> TimelineSec
     for number in range(events):
         start = 8.0 * number
         status = ("positive", "negative", "censored")[number % 3]
-        path = [(start + 0.2 * step, abs(math.sin(number + step / 4)) if step != 7 else None) for step in range(30)]
+        path = [
+            (start + 0.2 * step, abs(math.sin(number + step / 4)) if step != 7 else None)
+            for step in range(30)
+        ]
         lanes = (
             Lane("others", [(start, start + 2.4, "speech"), (start + 4.0, start + 5.6, "speech")]),
             Lane("wearer", [(start + 2.8, start + 3.6, "")]),
@@ -147,7 +152,10 @@ def png(width: int = 40, height: int = 20) -> bytes:
     rows = b"".join(b"\0" + b"\x20\x60\xc0" * width for _ in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return (
-        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
     )
 
 
@@ -162,23 +170,22 @@ def _plots(a: str, b: str) -> list[PlotSection]:
         Series(b, [r**2 for r in recalls], recalls, marked=(280, 320)),
         Series("control:noise", recalls, recalls, control=True),
     ]
+    controls = [series("control:noise", 0.3, True), series("control:ramp", 0.35, True)]
+    sessions = [f"Session_{number}" for number in range(12)]
+    differences = [0.1 * math.sin(number) for number in range(12)]
+    bins = [50 * number for number in range(20)]
+    latencies = [Series(a, bins, [abs(10 - n) for n in range(20)]), Series(b, bins, list(range(20)))]
     return [
         PlotSection(
-            "Event AP over horizons", "horizon (s)", "event AP",
-            [series(a, 0.7), series(b, 0.6), series("control:noise", 0.3, True), series("control:ramp", 0.35, True)],
+            "Event AP over horizons", "horizon (s)", "event AP", [series(a, 0.7), series(b, 0.6), *controls]
         ),
         PlotSection("Recall against false-trigger rate", "false-trigger rate", "recall", curves, "step"),
+        PlotSection("Differences", "session", "B − A", [Series("difference", sessions, differences)], "bar"),
+        PlotSection("Latency", "latency (ms)", "triggers", latencies, "histogram"),
         PlotSection(
-            "Differences by session", "session", "B − A",
-            [Series("difference", [f"Session_{i}" for i in range(12)], [0.1 * math.sin(i) for i in range(12)])], "bar",
+            "Score against duration", "s", "score", [Series(a, [1, 2, 3], [0.1, None, 0.3])], "scatter"
         ),
-        PlotSection(
-            "Latency", "latency (ms)", "triggers",
-            [Series(a, [50 * i for i in range(20)], [abs(10 - i) for i in range(20)]),
-             Series(b, [50 * i for i in range(20)], [i for i in range(20)])], "histogram",
-        ),
-        PlotSection("Score against duration", "s", "score", [Series(a, [1, 2, 3], [0.1, None, 0.3])], "scatter"),
-    ]  # fmt: skip
+    ]
 
 
 def _sections(a: str, b: str, timelines: TimelineSection) -> list[Section]:
@@ -196,7 +203,9 @@ def _sections(a: str, b: str, timelines: TimelineSection) -> list[Section]:
         (b, 0.6, None, None, 0, True),
         ("control:noise", 0.2, 0.0001, 1, 10000, False),
     ]
-    table = TableSection("Recall by horizon", columns, rows, "summary_recall.csv", note="Pooled over sessions.")
+    table = TableSection(
+        "Recall by horizon", columns, rows, "summary_recall.csv", note="Pooled over sessions."
+    )
     matrix = MatrixSection(
         "Confusion", ["speech", "music", "none"], ["speech", "music", "none"],
         [[40, 3, 2], [5, 21, None], [0, 1, 90]], "gold", "prediction",
