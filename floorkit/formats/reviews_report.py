@@ -114,25 +114,28 @@ def metrics_table(result: Result, scope: Scope, columns: Sequence[str]) -> Table
 
 
 def counts_table(result: Result, scope: Scope) -> TableSection:
-    """Every count of every run: by family (and horizon, as lowest .. highest), and the unscored lines."""
-    names = {name: name.replace("_", " ") for name in scope.counts}
-    names |= {"provisional": "provisional"} if scope.provisional else {}
-    columns = [ColumnSpec("run"), ColumnSpec("family"), *(ColumnSpec(name, names[name]) for name in names)]
-    columns += [ColumnSpec(label.lower(), kind="integer") for label in UNSCORED_LABELS]
+    """The counts of every run and family; where they change with the horizon, lowest .. highest."""
+    headings = {"hard_negative": "hard neg.", "short_region": "short"}
+    names = (*scope.counts, *(("provisional",) if scope.provisional else ()))
     rows = []
+    unscored: dict[str, None] = {}
     for run in result.runs.values():
         reader = _Reader.of(run)
-        unscored = [int(reader.figure(label.lower()).count or 0) for label in UNSCORED_LABELS]
+        counts = {label.lower(): int(reader.figure(label.lower()).count or 0) for label in UNSCORED_LABELS}
+        unscored[", ".join(f"{count} {label}" for label, count in counts.items())] = None
         for family in FAMILIES:
             row: list[Any] = [run.name, family]
             for name in names:
                 horizons = (0,) if name == "provisional" else horizons_of(scope)
-                counts = [int(reader.figure(name, family, horizon).count or 0) for horizon in horizons]
-                low, high = min(counts), max(counts)
+                numbers = [int(reader.figure(name, family, horizon).count or 0) for horizon in horizons]
+                low, high = min(numbers), max(numbers)
                 row.append(str(low) if low == high else f"{low} .. {high}")
-            rows.append([*row, *unscored])
-    note = "Excluded and unreviewed lines have no family and enter no figure."
-    note += " Counts that change with the horizon: lowest .. highest; all are in summary_metrics.csv."
+            rows.append(row)
+    columns = [ColumnSpec("run"), ColumnSpec("family")]
+    columns += [ColumnSpec(name, headings.get(name, name)) for name in names]
+    note = f"Lines without a family, in no figure: {' or '.join(unscored)}."
+    if scope.horizons:
+        note += " Counts that change with the horizon are given as lowest .. highest."
     return TableSection("Counts", columns, rows, note=note)
 
 

@@ -43,7 +43,7 @@ METRICS = (
     *("ap", "recall", "trigger_count", "trigger_rate", "precision", "f1", "provisional_count"),
 )
 _AT_RECALL: tuple[tuple[str, str, Literal["rate", "float"]], ...] = (
-    ("recall", "achieved recall", "rate"),
+    ("recall", "recall", "rate"),
     ("trigger_rate", "trigger rate", "rate"),
     ("precision", "precision", "rate"),
     ("f1", "F1", "float"),
@@ -85,7 +85,7 @@ def _shown(result: Result, params: EventProxyParams) -> TableSection:
     columns = [
         ColumnSpec("run"),
         ColumnSpec("family"),
-        ColumnSpec("requested_recall", "requested recall", "float"),
+        ColumnSpec("requested_recall", "at", "float"),
         ColumnSpec("ap", "AP", "float"),
         *(ColumnSpec(name, heading, kind) for name, heading, kind in _AT_RECALL if params.matched_recalls),
     ]
@@ -100,7 +100,7 @@ def _shown(result: Result, params: EventProxyParams) -> TableSection:
     first, last = params.trajectory_seconds
     note = (
         f"The score is an {SCORE}: mean wearer forecast (INT: one minus it) over {first} to {last} s, "
-        f"maximum over {params.window_rows} source rows. A figure without a threshold is empty."
+        f"maximum over {params.window_rows} source rows. at: requested recall; recall: achieved."
     )
     return TableSection(f"Figures of the {SCORE}", columns, rows, note=note)
 
