@@ -9,10 +9,12 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tomlkit
 from attrs import frozen
@@ -100,6 +102,63 @@ def run_case(tmp_path: Path) -> RunCase:
         return Outcome(code, out, err, folder / "results" / "case")
 
     return run
+
+
+def make_session(
+    seed: int, *, every_region: bool, rows: int | None = None, lines: int | None = None
+) -> tuple[Any, Any]:
+    """A random session of sound reviews, with ties, recordings and invalid cells: gold and prediction.
+
+    Cells that must not be used hold NaN or plausible numbers.
+    """
+    from floorkit.formats.dense import Prediction
+    from floorkit.formats.reviews import read_reviews
+    from floorkit.formats.reviews_dataset import ReviewedTargets
+    from floorkit.formats.reviews_line import Demands
+
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 60)) if rows is None else rows
+    starts = [0, *sorted(set(rng.integers(1, count, size=rng.integers(0, 3)).tolist()) if count > 1 else ())]
+    activity = rng.random((count, 3)) < 0.5
+    many = int(rng.integers(0, 25)) if lines is None else lines
+    made = [make_line(rng, f"e{i}", count, every_region=every_region) for i in range(many)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "reviews.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in made), encoding="utf-8")
+        demands = Demands(rows={"s": count}, every_region=every_region)
+        reviews, problems = read_reviews(path, "reviews.jsonl", demands)
+    assert not problems, problems
+    gold = ReviewedTargets("s", activity, np.array(starts), reviews.of_session("s"))
+    pred = rng.integers(0, 9, (count, 3, 10)).astype(rng.choice(["f2", "f4", "f8"])) / 8
+    if rng.random() < 0.5:
+        pred = rng.random((count, 3, 10)).astype("f4")
+    valid = gold.inside(10) & (rng.random((count, 10)) < rng.choice([1.0, 0.97, 0.8]))
+    pred[np.broadcast_to(~valid[:, None] & (rng.random((count, 1, 10)) < 0.5), pred.shape)] = np.nan
+    return gold, Prediction(pred, valid)
+
+
+def make_line(rng: np.random.Generator, event_id: str, rows: int, *, every_region: bool) -> dict[str, Any]:
+    """A sound line of a session of ``rows`` rows; its scored place lies inside after correction."""
+    label = str(
+        rng.choice(["WEARER_ENTRY", "INT_YIELD", "ENTRY_HARD_NEGATIVE", "INT_HARD_NEGATIVE", "EXCLUDED"])
+    )
+    origin = str(rng.choice(["raw_onset", "raw_offset", "mined"]))
+    correction = int(rng.integers(-1, 2)) if rows > 2 else 0
+    low, high = 4 * max(0, -correction), 4 * (rows - max(0, correction))
+    start = int(rng.integers(low, high))
+    line = {"event_id": event_id, "session": "s", "label": label, "origin": origin, "reviewer": "human"}
+    line["boundary_correction_s"] = 0.2 * correction
+    hard = label.endswith("HARD_NEGATIVE")
+    if not hard or origin != "mined" or rng.random() < 0.3:
+        line["anchor_frame_20hz"] = int(rng.integers(low, high))
+    if (hard and (origin == "mined" or every_region)) or rng.random() < 0.2:
+        line["region_20hz"] = [start, int(rng.integers(start + 1, min(high, start + 40) + 1))]
+    return line
+
+
+@pytest.fixture(scope="session")
+def random_session() -> Callable[..., tuple[Any, Any]]:
+    return make_session
 
 
 def assert_same_figures(found: Any, expected: Any, where: str = "") -> None:
