@@ -55,10 +55,8 @@ def encode(
 ) -> Keys:
     """Keys of one horizon, all arrays of shape [T]; ``forecast`` is within [0, 1] where ``valid``."""
     size = max(forecast.dtype.itemsize, 4)
-    # Adding 0.0 turns -0.0, whose bit pattern is among the highest, into 0.0.
-    score = forecast.astype(f"f{size}") + 0.0
-    keys: Keys = score.view(f"u{size}")
-    keys <<= 2
+    keys: Keys = forecast.astype(f"f{size}").view(f"u{size}")
+    keys <<= 2  # drops the sign of -0.0, too
     keys |= state.astype(np.uint8) << 1 | label
     keys[~valid] = np.iinfo(keys.dtype).max
     return keys
