@@ -13,6 +13,9 @@ import click
 import floorkit
 from floorkit.core.compare_commands import compare, history
 from floorkit.core.errors import FloorkitError, ManifestError, Problem
+from floorkit.formats.convert_commands import convert
+from floorkit.formats.reviews_commands import reviews
+from floorkit.reports.commands import export_command, timelines_command
 
 INTERRUPTED = 130
 
@@ -173,8 +176,8 @@ def verify(results: Path, root: Path | None, as_json: bool) -> None:
     verify_results(results, root, as_json)
 
 
-cli.add_command(compare)
-cli.add_command(history)
+for command in (compare, history, export_command, timelines_command, convert, reviews):
+    cli.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -153,7 +153,7 @@ def run_manifest(request: Request, command: Sequence[str]) -> None:
         for index, one in enumerate(prepared):
             record = provenance(one, manifest, output / one.context.name, command, (started, ended))
             evaluated[index] = attrs.evolve(evaluated[index], files={**evaluated[index].files, FILE: record})
-        results.write(output, evaluated, pages(evaluated), keep=bool(request.only))
+        results.write(output, evaluated, pages(evaluated, manifest), keep=bool(request.only))
         report(request, evaluated, states, output)
 
 
@@ -178,9 +178,13 @@ def core_files(
     }
 
 
-def pages(evaluated: Sequence[results.Evaluated]) -> dict[str, str]:
+def pages(evaluated: Sequence[results.Evaluated], manifest: Manifest) -> dict[str, str]:
     """The pages at the top of the results folder."""
-    return {}
+    from floorkit.reports.html.page import write_html
+
+    entries = [(one.result, one.sections) for one in evaluated]
+    facts = {"manifest": manifest.path.name, "floorkit": floorkit.__version__}
+    return {PAGE: write_html(entries, title=f"floorkit: {manifest.path.stem}", facts=facts)}
 
 
 def report(
@@ -199,7 +203,7 @@ def report(
     with report_console(stderr=request.as_json) as console:
         print_report(console, shown, states_shown)
         console.print()
-        console.print(f"Results: {output}", soft_wrap=True)
+        console.print(f"Results: {output} (open {PAGE})", soft_wrap=True)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def _coverage(run: RunResult) -> str:
 
 def _print_signature(console: Console, result: Result) -> None:
     flags = " ".join(mark.name for mark in result.marks if mark.level == "warning")
-    console.print(Text(result.signature + (f" [{flags}]" if flags else ""), style="dim"), soft_wrap=False)
+    console.print(Text(result.signature + (f" [{flags}]" if flags else ""), style="dim"), soft_wrap=True)
 
 
 def _figure_title(figure: Figure) -> str:
