@@ -221,33 +221,34 @@ def _sections(a: str, b: str, timelines: TimelineSection) -> list[Section]:
     ]
 
 
+def example(
+    name: str = "demo", a: str = "baseline", b: str = "model", events: int = 40, total: int = 5000
+) -> tuple[Result, list[Section]]:
+    """One entry: runs ``a`` and ``b``, a control, and sections of every kind."""
+    runs = [_run(a, 0.6), _run(b, 0.7, scored=11), _run("control:noise", 0.3, control=True)]
+    result = Result(
+        context=Context(name, PROTOCOL.id, Params(), Path("/nowhere")),
+        protocol=PROTOCOL,
+        plugin="floorkit-demo",
+        version="1.2.0",
+        signature=SIGNATURE,
+        dataset=Dataset((), load_nothing),
+        runs={run.name: run for run in runs},
+        marks=(
+            Mark("exploratory", "Thresholds were chosen on the evaluated sessions."),
+            Mark("window", "full", "info"),
+        ),
+        comparisons=tuple(_comparisons(a, b)),
+        controls=tuple(_comparisons("control:noise", b)[:1]),
+        notes=(f"{b} is not above its best control on 1 of 3 headline figures.",),
+    )
+    return result, _sections(a, b, _timelines(events, total, (a, b)))
+
+
 @pytest.fixture
 def make_result() -> Callable[..., tuple[Result, list[Section]]]:
-    """Build an entry: ``make_result(name, a=..., b=..., events=..., total=...)``."""
-
-    def build(
-        name: str = "demo", a: str = "baseline", b: str = "model", events: int = 40, total: int = 5000
-    ) -> tuple[Result, list[Section]]:
-        runs = [_run(a, 0.6), _run(b, 0.7, scored=11), _run("control:noise", 0.3, control=True)]
-        result = Result(
-            context=Context(name, PROTOCOL.id, Params(), Path("/nowhere")),
-            protocol=PROTOCOL,
-            plugin="floorkit-demo",
-            version="1.2.0",
-            signature=SIGNATURE,
-            dataset=Dataset((), load_nothing),
-            runs={run.name: run for run in runs},
-            marks=(
-                Mark("exploratory", "Thresholds were chosen on the evaluated sessions."),
-                Mark("window", "full", "info"),
-            ),
-            comparisons=tuple(_comparisons(a, b)),
-            controls=tuple(_comparisons("control:noise", b)[:1]),
-            notes=(f"{b} is not above its best control on 1 of 3 headline figures.",),
-        )
-        return result, _sections(a, b, _timelines(events, total, (a, b)))
-
-    return build
+    """:func:`example`: ``make_result(name, a=..., b=..., events=..., total=...)``."""
+    return example
 
 
 @pytest.fixture

@@ -21,6 +21,8 @@ class Html(str):
     __slots__ = ()
 
 
+_JSON_ESCAPES = _ILLEGAL | {ord(one): f"\\u{ord(one):04x}" for one in "&<>\u2028\u2029"}
+
 Child = str | Iterable["Child"] | None
 
 
@@ -61,41 +63,33 @@ def element(tag: str, /, *children: Child, **attributes: str | int | bool | None
     return Html(opening if tag in _VOID else f"{opening}{join(*children)}</{tag}>")
 
 
-def data_script(identifier: str, data: Any) -> Html:
-    """Data for the page's scripts. No text in it can be taken for markup: ``<``, ``>`` and ``&`` are
-    written as escapes, which JSON reads back as themselves.
+def json_text(data: Any) -> str:
+    """Compact JSON that may stand inside a script element; NumPy scalars and arrays are plain values.
+
+    No text in it can be taken for markup: ``<``, ``>`` and ``&`` are written as escapes, which JSON reads
+    back as themselves.
 
     Raises
     ------
     ValueError
         Where the data holds NaN or an infinity.
     """
-    return raw_json_script(identifier, json_text(data))
-
-
-def json_text(data: Any) -> str:
-    """Compact JSON; NumPy scalars and arrays are written as plain values."""
 
     def plain(value: Any) -> Any:
-        if hasattr(value, "tolist"):
-            return value.tolist()
-        return str(value)
+        return value.tolist() if hasattr(value, "tolist") else str(value)
 
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+    source = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
+    return source.translate(_JSON_ESCAPES)
 
 
-def raw_json_script(identifier: str, json_source: str) -> Html:
-    """Like :func:`data_script`, from JSON text."""
-    safe = json_source.translate(_ILLEGAL)
-    for character, code in (
-        ("&", "\\u0026"),
-        ("<", "\\u003c"),
-        (">", "\\u003e"),
-        ("\u2028", "\\u2028"),
-        ("\u2029", "\\u2029"),
-    ):
-        safe = safe.replace(character, code)
-    return Html(f'<script type="application/json" id="{text(identifier)}">{safe}</script>')
+def data_script(identifier: str, json_source: str) -> Html:
+    """Data for the page's scripts, from :func:`json_text`."""
+    return Html(f'<script type="application/json" id="{text(identifier)}">{json_source}</script>')
+
+
+def size(markup: str) -> int:
+    """Bytes that a part takes in the page."""
+    return len(markup.encode("utf-8"))
 
 
 def script(source: str, waiting: str = "") -> Html:

@@ -26,7 +26,7 @@ from floorkit.core.values import (
     to_json,
 )
 from floorkit.reports.html import plots, tables, timelines
-from floorkit.reports.html.markup import Child, Html, element, join, script, script_hash
+from floorkit.reports.html.markup import Html, element, join, script, script_hash, size
 from floorkit.reports.standard import comparison_groups, coverage_words, headline_tables
 
 SCRIPTS = ("page.js", "plots.js", "timeline.js", "drawing.js")
@@ -37,12 +37,13 @@ LONGEST_TEXT = 200_000
 
 @define
 class Room:
-    """Characters that the page has left for what can grow: with Plotly (5 MB) it stays below 20 MB."""
+    """Bytes that the page has left for what can grow: with Plotly (5 MB) it stays below 20 MB."""
 
     pictures: int = 5_000_000
     timelines: int = 4_500_000
-    tables: int = 3_000_000
+    tables: int = 2_500_000
     plots: int = 1_500_000
+    texts: int = 500_000
 
 
 Entry = tuple[Result, Sequence[Section]]
@@ -271,32 +272,49 @@ def _section(
 ) -> Html | None:
     if isinstance(section, TableSection) and section.shown:
         block = tables.section(identifier, section, result)
-        if len(block) > room.tables:
+        if size(block) > room.tables:
             block = tables.section(identifier, section, result, limit=tables.ROWS_WITHOUT_ROOM)
-        room.tables -= len(block)
+        room.tables -= size(block)
         return block
-    if isinstance(section, TextSection) and section.shown:
-        return _text(identifier, section, result)
     if isinstance(section, PlotSection):
         block = plots.plot(identifier, section, result)
-        if len(block) > room.plots:
+        if size(block) > room.plots:
             block = plots.plot(identifier, section, result, limit=plots.POINTS_WITHOUT_ROOM)
-        room.plots -= len(block)
+        room.plots -= size(block)
         return block
-    if isinstance(section, MatrixSection):
-        return plots.matrix(identifier, section, result)
-    if isinstance(section, ImageSection):
-        if 4 * len(section.data) // 3 > room.pictures:
-            return plots.image_left_out(identifier, section, result)
-        room.pictures -= 4 * len(section.data) // 3
-        return plots.image(identifier, section, result)
     if isinstance(section, TimelineSection):
         return timelines.timeline(identifier, section, result, timeline_room)
-    return None
+    if isinstance(section, MatrixSection):
+        block, left = plots.matrix(identifier, section, result), room.tables
+        room.tables -= size(block) if size(block) <= left else 0
+    elif isinstance(section, ImageSection):
+        block, left = plots.image(identifier, section, result), room.pictures
+        room.pictures -= size(block) if size(block) <= left else 0
+    elif isinstance(section, TextSection) and section.shown:
+        block, left = _text(identifier, section, result), room.texts
+        room.texts -= size(block) if size(block) <= left else 0
+    else:
+        return None
+    return block if size(block) <= left else _left_out(identifier, section, result)
+
+
+def _left_out(identifier: str, section: Section, result: Result) -> Html:
+    """What stands in the place of something for which the page has no room."""
+    file, alt = getattr(section, "file", ""), getattr(section, "alt", "")
+    words = ["Left out here, since the page would become too large."]
+    words += [f"It is in {result.context.name}/{file}."] if file else []
+    words += [alt] if alt else []
+    return element(
+        "figure",
+        element("h3", _title(section)),
+        element("p", " ".join(words)),
+        tables.signature_line(result.signature),
+        id=identifier,
+    )
 
 
 def _text(identifier: str, section: TextSection, result: Result) -> Html:
-    cut: Child = None
+    cut = None
     if len(section.text) > LONGEST_TEXT:
         where = f"; the whole is in {result.context.name}/{section.file}" if section.file else ""
         cut = f"The first {LONGEST_TEXT:,} of {len(section.text):,} characters are shown{where}."

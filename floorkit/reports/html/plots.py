@@ -8,7 +8,7 @@ from typing import Any
 
 from floorkit.core.values import ImageSection, MatrixSection, PlotSection, Result, Series
 from floorkit.reports import cells
-from floorkit.reports.html.markup import Child, Html, data_script, data_uri, element, join
+from floorkit.reports.html.markup import Child, Html, data_script, data_uri, element, json_text
 from floorkit.reports.html.tables import signature_line
 
 DRAWN_POINTS = 2000
@@ -58,7 +58,7 @@ def plot(identifier: str, section: PlotSection, result: Result, limit: int = DRA
         element("details", element("summary", "Data of this plot"), class_="data"),
         [element("p", note, class_="note") for note in notes if note],
         signature_line(result.signature),
-        data_script(f"{identifier}-data", data),
+        data_script(f"{identifier}-data", json_text(data)),
         class_="plot",
         id=identifier,
     )
@@ -158,13 +158,4 @@ def image(identifier: str, section: ImageSection, result: Result) -> Html:
         signature_line(result.signature),
         class_="picture",
         id=identifier,
-    )
-
-
-def image_left_out(identifier: str, section: ImageSection, result: Result) -> Html:
-    """What stands in the place of a picture for which the page has no room."""
-    where = f"It is in {result.context.name}/{section.file}." if section.file else ""
-    words = join(f"The picture is left out, since the page would become too large. {where} {section.alt}")
-    return element(
-        "figure", element("h3", section.title), element("p", words), class_="picture", id=identifier
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from floorkit.core.values import Lane, Result, TimelineEvent, TimelineSection
 from floorkit.reports import cells
-from floorkit.reports.html.markup import Html, element, json_text, raw_json_script
+from floorkit.reports.html.markup import Html, data_script, element, json_text, size
 from floorkit.reports.html.tables import Cell, Heading, Row, signature_line, table
 
 DRAWN_EVENTS = 600
@@ -139,14 +139,15 @@ def _value(sample: tuple[float, float | None]) -> float:
 
 
 def _fitting(section: TimelineSection, room: int) -> tuple[list[int], str]:
-    """Indices of the events drawn and their JSON, in at most ``room`` characters."""
+    """Indices of the events drawn and their JSON, in at most ``room`` bytes."""
     limit = DRAWN_EVENTS
     while True:
         drawn = sample(section.events, limit)
         source = json_text([_event_data(section.events[index]) for index in drawn])
-        if len(source) <= room or not drawn:
+        taken = size(source)
+        if taken <= room or not drawn:
             return drawn, source
-        limit = len(drawn) * room // (len(source) + 1)
+        limit = len(drawn) * room // (taken + 1)
 
 
 # --- page ---------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def timeline(identifier: str, section: TimelineSection, result: Result, room: in
     Parameters
     ----------
     room
-        Characters of data that the page has left for it.
+        Bytes of data that the page has left for it.
     """
     drawn, source = _fitting(section, room)
     events = [section.events[index] for index in drawn]
@@ -198,7 +199,7 @@ def timeline(identifier: str, section: TimelineSection, result: Result, room: in
         ),
         element("details", element("summary", "Counts of all events"), _counts(identifier, section, result)),
         signature_line(result.signature),
-        raw_json_script(f"{identifier}-data", source),
+        data_script(f"{identifier}-data", source),
         class_="timeline",
         id=identifier,
     )
