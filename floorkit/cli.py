@@ -15,6 +15,7 @@ from floorkit.core.compare_commands import compare, history
 from floorkit.core.errors import FloorkitError, ManifestError, Problem
 from floorkit.formats.convert_commands import convert
 from floorkit.formats.reviews_commands import reviews
+from floorkit.getting_started import COMMANDS as GETTING_STARTED
 from floorkit.reports.commands import export_command, timelines_command
 
 INTERRUPTED = 130
@@ -176,7 +177,7 @@ def verify(results: Path, root: Path | None, as_json: bool) -> None:
     verify_results(results, root, as_json)
 
 
-for command in (compare, history, export_command, timelines_command, convert, reviews):
+for command in (compare, history, export_command, timelines_command, convert, reviews, *GETTING_STARTED):
     cli.add_command(command)
 
 

@@ -1,0 +1,1 @@
+"""The plugin_name protocol: event onsets found within a tolerance."""
