@@ -37,6 +37,9 @@ class Ranking:
         is_last = np.ones(len(ordered), dtype=bool)
         is_last[:-1] = ordered[1:] != ordered[:-1]
         self.group_ends = np.flatnonzero(is_last)
+        self.group_starts = np.append(0, self.group_ends[:-1] + 1)[: len(self.group_ends)]
+        positives = np.diff(np.cumsum(self.positive)[self.group_ends], prepend=0)
+        self.scoring = np.flatnonzero(positives)
 
     def average_precision(self, weights: ArrayLike | None = None) -> float | None:
         """AP = sum over groups of tied scores of (R_n - R_(n-1)) * P_n; None without a positive.
@@ -51,6 +54,27 @@ class Ranking:
             hits = np.cumsum(ordered * self.positive)[self.group_ends]
             seen = np.cumsum(ordered)[self.group_ends]
         return average_precision_from_counts(hits, seen)
+
+    def average_precisions(self, weights: NDArray[np.integer[Any]]) -> Float:
+        """AP under each of B weightings, shape [B]; NaN where there is no positive.
+
+        Parameters
+        ----------
+        weights
+            Multiplicities of shape [B, N] in the order of the given scores.
+        """
+        ordered = weights[:, self.order].astype(np.float64)
+        if not len(self.group_ends):
+            return np.full(len(ordered), np.nan)
+        # Only groups with positives add to AP: the sum runs over those alone.
+        gained = np.add.reduceat(ordered * self.positive, self.group_starts, axis=1)[:, self.scoring]
+        seen = np.cumsum(ordered, axis=1)[:, self.group_ends[self.scoring]]
+        hits = np.cumsum(gained, axis=1)
+        precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
+        total = gained.sum(axis=1)
+        result: Float = np.full(len(ordered), np.nan)
+        np.divide((gained * precision).sum(axis=1), total, out=result, where=total > 0)
+        return result
 
 
 def average_precision_from_counts(

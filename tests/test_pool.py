@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from floorkit.core.calibration import matched_recall_points
 from floorkit.core.pool import Pool
 from floorkit.core.values import MatchedRecall, Source, Table, Unit
+from floorkit.numerics import average_precision
 
 
 def unit(name: str) -> Unit:
@@ -70,3 +73,38 @@ def test_default_calibration_chooses_for_each_group_position_and_recall() -> Non
     assert found["int", 2, "0.5"].threshold == 0.7
     assert found["int", 2, "0.5"].positives == 1
     assert all(point.in_sample for point in points)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.1, 0.4, 0.4, 0.9]), st.booleans()), max_size=25)
+)
+def test_average_precision_of_a_batch_is_that_of_each_weighting(
+    events: list[tuple[int, float, bool]],
+) -> None:
+    tables = [
+        {
+            "events": Table(
+                {
+                    "score": np.array([s for u, s, _ in events if u == unit_index], float),
+                    "label": np.array([int(y) for u, _, y in events if u == unit_index], int),
+                }
+            )
+        }
+        for unit_index in range(3)
+    ]
+    pool = Pool.of([unit("a"), unit("b"), unit("c")], tables)
+    score, label = pool.column("events", "score"), pool.column("events", "label")
+
+    def select() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows = np.arange(len(score))[::-1]
+        return rows, score[rows], label[rows]
+
+    weights = np.array([[1, 1, 1], [0, 3, 0], [2, 0, 1], [0, 0, 0]])
+    found = [view.average_precision("events", "all", select) for view in pool.resampled(weights)]
+    for row, value in zip(weights, found, strict=True):
+        repeated = [(s, y) for u, s, y in events for _ in range(row[u])]
+        expected = average_precision([s for s, _ in repeated], [y for _, y in repeated])
+        assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    assert pool.average_precision("events", "all", select) == (
+        None if found[0] is None else pytest.approx(found[0], abs=1e-12)
+    )

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from floorkit.core.values import Table, Unit
+from floorkit.numerics import Ranking
 
 T = TypeVar("T")
+
+BATCH_CELLS = 4_000_000
+"""Resamples times rows that one step of a batch holds in memory."""
+
+
+@frozen(eq=False)
+class _Batch:
+    """Weights [B, C] of the views that belong together, and what was computed for all of them."""
+
+    weights: NDArray[np.int64]
+    found: dict[Hashable, NDArray[np.float64]] = field(factory=dict)
 
 
 class Pool:
@@ -40,6 +53,9 @@ class Pool:
         self.weights: NDArray[np.int64] | None = None
         self._tables = tuple(tables)
         self._clustered: tuple[str, ...] = ()
+        self._last: dict[str, tuple[int, Table]] = {}
+        self._batch: _Batch | None = None
+        self._row = 0
         self._cache: dict[Hashable, Any] = {}
 
     @classmethod
@@ -55,8 +71,10 @@ class Pool:
         return value
 
     def table(self, index: int, name: str) -> Table:
-        """One unit's table."""
-        return self._tables[index](name)
+        """One unit's table. The last one of each name is kept, for reports that go row by row."""
+        if self._last.get(name, (-1,))[0] != index:
+            self._last[name] = index, self._tables[index](name)
+        return self._last[name][1]
 
     def column(self, table: str, name: str, *, keep: bool = True) -> NDArray[Any]:
         """Column ``name`` of all units, concatenated in unit order, shape [N, ...].
@@ -147,11 +165,54 @@ class Pool:
         weights = self.row_weights(table)
         return float(values.sum()) if weights is None else float((values * weights).sum())
 
-    def reweighted(self, weights: NDArray[np.int64]) -> Pool:
+    def reweighted(self, weights: NDArray[np.integer[Any]]) -> Pool:
         """A view with these cluster multiplicities, shape [C]."""
-        view = self._view()
-        view.weights = np.asarray(weights, dtype=np.int64)
-        return view
+        return next(self.resampled(np.asarray(weights)[None]))
+
+    def resampled(self, weights: NDArray[np.integer[Any]]) -> Iterator[Pool]:
+        """A view for each row of ``weights``, shape [B, C].
+
+        The views share their batch, so that what is costly for one of them is computed for all at once.
+        """
+        batch = _Batch(weights.astype(np.int64))
+        for row in range(len(batch.weights)):
+            view = self._view()
+            view._batch, view._row = batch, row
+            view.weights = batch.weights[row]
+            yield view
+
+    def average_precision(
+        self, table: str, key: Hashable, select: Callable[[], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]
+    ) -> float | None:
+        """Event AP (numerics spec) of some rows of ``table`` under the weights; None without positives.
+
+        Parameters
+        ----------
+        key
+            Names the selection; sorting is done once for it.
+        select
+            Returns indices of rows of ``table`` [M], their scores [M] and labels [M].
+        """
+
+        def build() -> tuple[Ranking, NDArray[Any]]:
+            rows, scores, labels = select()
+            return Ranking(scores, labels), rows
+
+        ranking, rows = self.cached(("ranking", table, key), build)
+        if self._batch is None:
+            return ranking.average_precision()
+        found = self._batch.found.get((table, key))
+        if found is None:
+            clusters = self.cluster_index(table)[rows]
+            step = max(1, BATCH_CELLS // max(1, len(rows)))
+            weights = self._batch.weights
+            parts = [
+                ranking.average_precisions(weights[start : start + step, clusters])
+                for start in range(0, len(weights), step)
+            ]
+            found = self._batch.found[table, key] = np.concatenate(parts)
+        value = float(found[self._row])
+        return None if np.isnan(value) else value
 
     def _view(self) -> Pool:
         view = Pool.__new__(Pool)

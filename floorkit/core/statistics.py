@@ -260,8 +260,8 @@ def _measure_rows(
     table = np.full((len(rows), 3, len(keys)), np.nan)
     if not keys:
         return table
-    for index, weights in enumerate(rows):
-        found = {figure.key: figure for figure in measure(pool.reweighted(weights), keys)}
+    for index, view in enumerate(pool.resampled(rows)):
+        found = {figure.key: figure for figure in measure(view, keys)}
         for column, key in enumerate(keys):
             figure = found.get(key)
             if figure is None or not math.isfinite(figure.value or 0.0):
