@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -205,30 +206,41 @@ def _polygon_lengths(text: bytes, segmentation: tuple[int, int] | None) -> list[
     structure = text[begin:end].translate(None, _NUMBER_CHARACTERS).rstrip(b",")
     if not (structure.startswith(b":[[[") and structure.endswith(b"]]]")):
         return None
-    polygons = structure[3:-2].split(b"],[[")
-    lengths = []
-    for number, polygon in enumerate(polygons):
-        opened = polygon if number == 0 else b"[" + polygon
-        count, rest = divmod(len(opened) + 1, len(_POINT))
-        if rest or opened + b"," != _POINT * count:
-            return None
-        lengths.append(count)
-    return lengths
+    count = _point_count(structure[3:-2])
+    if count is not None:
+        return [count]
+    first, *others = structure[3:-2].split(b"],[[")
+    counts = [_point_count(first), *(_point_count(b"[" + other) for other in others)]
+    lengths = [count for count in counts if count is not None]
+    return lengths if len(lengths) == len(counts) else None
+
+
+def _point_count(structure: bytes) -> int | None:
+    """N where the structure of a polygon is that of N triplets, ``[,,],[,,]``; else None."""
+    count, rest = divmod(len(structure) + 1, len(_POINT))
+    return count if not rest and structure == (_POINT * count)[:-1] else None
 
 
 def _polygons(segmentation: Any, lengths: list[int]) -> tuple[Polygon, ...]:
-    values = np.frombuffer(segmentation.as_buffer(of_type="d"), dtype=np.float64).reshape(-1, 3)
+    values = np.frombuffer(segmentation.as_buffer(of_type="d"), dtype=np.float64)
     values.flags.writeable = False
     bounds = np.cumsum([0, *lengths])
-    polygons = tuple(values[start:stop] for start, stop in pairwise(bounds))
-    lowest, highest = values.min(axis=0), values.max(axis=0)
-    if (lowest[:2] < 0).any() or highest[0] > WIDTH or highest[1] > HEIGHT or _overflows(lowest, highest):
+    polygons = tuple(values[3 * start : 3 * stop].reshape(-1, 3) for start, stop in pairwise(bounds))
+    if not _all_within(values):
         _check_ranges(polygons)
     return polygons
 
 
-def _overflows(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> bool:
-    return bool(max(-lowest[2], highest[2]) > _LARGEST_INTENSITY)
+def _all_within(values: NDArray[np.float64]) -> bool:
+    """Whether all of x, y, intensity, x, y, ... lie in their ranges; flat, so that it runs at full speed."""
+    low, high = _bounds(1 << (len(values) // 3).bit_length())
+    return bool((values >= low[: len(values)]).all() and (values <= high[: len(values)]).all())
+
+
+@lru_cache(maxsize=4)
+def _bounds(points: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low = np.tile([0.0, 0.0, -_LARGEST_INTENSITY], points)
+    return low, np.tile([WIDTH, HEIGHT, _LARGEST_INTENSITY], points)
 
 
 def _check_ranges(polygons: Sequence[Polygon]) -> None:

@@ -153,9 +153,10 @@ def _add_gridded(result: Map, points: NDArray[np.float64]) -> None:
     occupied = np.flatnonzero(energy.any(axis=1)).tolist()
     spectra = np.zeros((HEIGHT, WIDTH // 2 + 1), dtype=np.complex128)
     touched = np.zeros(HEIGHT, dtype=bool)
+    product = np.empty_like(spectra)
     for row, spectrum in zip(occupied, np.fft.rfft(energy[occupied], axis=1), strict=True):
         kernel = _row_kernel(row)
-        spectra[kernel.rows] += kernel.spectrum * spectrum
+        spectra[kernel.rows] += np.multiply(kernel.spectrum, spectrum, out=product[kernel.rows])
         touched[kernel.rows] = True
         if kernel.times is not None:
             here = y == row

@@ -28,9 +28,9 @@ class _Canvases:
     _made: dict[int, softmap.Canvas] = field(factory=dict, init=False)
     _scaled: dict[int, tuple[softmap.CanvasPolygon, ...]] = field(factory=dict, init=False)
 
-    def extent(self, index: int) -> softmap.Extent:
+    def extents(self, index: int) -> NDArray[np.float64]:
         self._scaled[index] = tuple(map(softmap.to_canvas, self.annotations.polygons[index]))
-        return softmap.extent_of(self._scaled[index])
+        return softmap.extents_of(self._scaled[index])
 
     def canvas(self, index: int) -> softmap.Canvas:
         if index not in self._made:
@@ -81,12 +81,12 @@ def _match_frame(
     predictions: Sequence[int],
     matches: SoftMatches,
 ) -> None:
-    gold_extents = [gold.extent(g) for g in golds]
+    gold_extents = [gold.extents(g) for g in golds]
     iou = np.zeros((len(predictions), len(golds)), dtype=np.float32)
     for row, p in enumerate(predictions):
-        extent = predicted.extent(p)
+        extents = predicted.extents(p)
         for column, g in enumerate(golds):
-            if extent.meets(gold_extents[column]):
+            if softmap.can_overlap(extents, gold_extents[column]):
                 iou[row, column] = softmap.soft_iou(predicted.canvas(p), gold.canvas(g))
     pearsons: dict[tuple[int, int], float] = {}
 

@@ -34,6 +34,9 @@ _INSIDE: Final = 100 * np.finfo(np.float64).eps
 """SciPy takes a node for inside a triangle down to this negative barycentric coordinate."""
 _MOST_CANDIDATES: Final = 50_000
 _SLACK: Final = 1e-6
+_NARROW: Final = 0.1
+_ROUNDING: Final = 0.75
+"""Farther than a point lies from the node that it rounds to."""
 _ALMOST_ZERO: Final = 1e-9
 
 Canvas = NDArray[np.floating[Any]]
@@ -118,17 +121,19 @@ def _evaluate_nodes(triangulation: Delaunay, values: NDArray[np.float64]) -> Can
     counts = width[covering] * height[covering]
     if counts.sum() > _MOST_CANDIDATES:
         return None
+    triangle = np.repeat(covering, counts)
+    within = np.arange(len(triangle)) - np.repeat(np.cumsum(counts) - counts, counts)
+    column = first_column[triangle] + within % width[triangle]
+    row = first_row[triangle] + within // width[triangle]
+    near = _is_near(x[simplices[triangle]], y[simplices[triangle]], column, row)
+    triangle, column, row = triangle[near], column[near], row[near]
 
     # ``transform`` is computed for the simplices that the object has when it is first asked for.
-    triangulation.simplices = simplices[covering]
+    used, triangle = np.unique(triangle, return_inverse=True)
+    triangulation.simplices = simplices[used]
     transform = triangulation.transform
     if np.isnan(transform).any():
         return None
-    triangle = np.repeat(np.arange(len(covering)), counts)
-    within = np.arange(len(triangle)) - np.repeat(np.cumsum(counts) - counts, counts)
-    step = width[covering][triangle]
-    column = first_column[covering][triangle] + within % step
-    row = first_row[covering][triangle] + within // step
     affine = transform[triangle]
     dx, dy = column - affine[:, 2, 0], row - affine[:, 2, 1]
     first = affine[:, 0, 0] * dx + affine[:, 0, 1] * dy
@@ -150,6 +155,20 @@ def _evaluate_nodes(triangulation: Delaunay, values: NDArray[np.float64]) -> Can
     return canvas.reshape(CANVAS_HEIGHT, 2 * CANVAS_WIDTH)
 
 
+def _is_near(
+    x: NDArray[np.float64], y: NDArray[np.float64], column: NDArray[np.int64], row: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether node [C] lies in, or within rounding of, the triangle with the corners x, y [C, 3]."""
+    cross = [
+        (x[:, b] - x[:, a]) * (row - y[:, a]) - (y[:, b] - y[:, a]) * (column - x[:, a])
+        for a, b in ((0, 1), (1, 2), (2, 0))
+    ]
+    lowest = np.minimum(np.minimum(cross[0], cross[1]), cross[2])
+    highest = np.maximum(np.maximum(cross[0], cross[1]), cross[2])
+    near: NDArray[np.bool_] = (lowest >= -_SLACK) | (highest <= _SLACK)
+    return near
+
+
 def _node_range(
     coordinate: NDArray[np.float64], simplices: NDArray[np.int32], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -160,34 +179,53 @@ def _node_range(
     return np.maximum(low, 0).astype(np.int64), np.minimum(high, size - 1).astype(np.int64)
 
 
-@frozen
-class Extent:
-    """Where an annotation's canvas can be above 0: canvas rows and columns as bits of integers."""
-
-    rows: int = 0
-    columns: int = 0
-
-    def meets(self, other: Extent) -> bool:
-        """False only where the two canvases cannot have a node in common: soft IoU is then 0."""
-        return bool(self.rows & other.rows) and bool(self.columns & other.columns)
+_ANGLES: Final = np.arange(8) * np.pi / 8
+_DIRECTIONS: Final = np.stack((np.cos(_ANGLES), np.sin(_ANGLES))).astype(np.float64)
+_HORIZONTAL, _VERTICAL = 0, 4
+_SHIFTS: Final = np.array([-CANVAS_WIDTH, 0, CANVAS_WIDTH])[:, None] * _DIRECTIONS[0]
+"""What moving by one canvas width to either side does to the projections, shape [3, 8]."""
 
 
-def extent_of(polygons: Sequence[CanvasPolygon]) -> Extent:
-    """The bounding nodes of an annotation, after folding."""
-    rows = columns = 0
-    for polygon in polygons:
-        rows |= _bits(polygon.y, CANVAS_HEIGHT)
-        wide = _bits(polygon.x, 2 * CANVAS_WIDTH)
-        columns |= (wide | wide >> CANVAS_WIDTH) & ((1 << CANVAS_WIDTH) - 1)
-    return Extent(rows, columns)
+def extents_of(polygons: Sequence[CanvasPolygon]) -> NDArray[np.float64]:
+    """Where an annotation's canvas can be above 0: intervals that hold each polygon in 8 directions.
+
+    Shape [polygons, 2, 8]. A polygon so narrow that Qhull may fail on it reaches as far as rounding can
+    move its points to a node; others end at the nodes within their hull.
+    """
+    extents = np.empty((len(polygons), 2, len(_ANGLES)))
+    axes = [_HORIZONTAL, _VERTICAL]
+    for extent, polygon in zip(extents, polygons, strict=True):
+        projected = np.column_stack((polygon.x, polygon.y)) @ _DIRECTIONS
+        extent[0], extent[1] = projected.min(axis=0), projected.max(axis=0)
+        if _is_narrow(polygon):
+            extent += [[-_ROUNDING], [_ROUNDING]]
+        else:
+            extent[0, axes] = np.ceil(extent[0, axes] - _SLACK)
+            extent[1, axes] = np.floor(extent[1, axes] + _SLACK)
+    return extents
 
 
-def _bits(coordinate: NDArray[np.float32], size: int) -> int:
-    """Bits from the node nearest the smallest coordinate to the one nearest the largest."""
-    first, last = (
-        min(max(round(float(bound)), 0), size - 1) for bound in (coordinate.min(), coordinate.max())
-    )
-    return (1 << (last + 1)) - (1 << first)
+def _is_narrow(polygon: CanvasPolygon) -> bool:
+    """Whether all points lie within a tenth of a node of the line through two of them."""
+    x, y = polygon.x - polygon.x[0], polygon.y - polygon.y[0]
+    length = np.hypot(x, y)
+    farthest = np.argmax(length)
+    across = np.abs(x[farthest] * y - y[farthest] * x).max()
+    return bool(across <= _NARROW * length[farthest])
+
+
+def can_overlap(a: NDArray[np.float64], b: NDArray[np.float64]) -> bool:
+    """Whether two annotations with these extents can have a canvas node in common.
+
+    False only where some direction separates all their polygons, on the canvas and across its seam:
+    their soft IoU is then 0 and their Pearson r undefined.
+    """
+    if not len(a) or not len(b):
+        return False
+    low, high = a[:, None, None, 0] + _SHIFTS, a[:, None, None, 1] + _SHIFTS
+    other_low, other_high = b[None, :, None, 0], b[None, :, None, 1]
+    touching = (low <= other_high + _SLACK) & (other_low <= high + _SLACK)
+    return bool(touching.all(axis=-1).any())
 
 
 def soft_iou(a: Canvas, b: Canvas) -> float:
