@@ -216,6 +216,7 @@ def _measure_task(pool: Pool, points: Sequence[OperatingPoint], task: Task) -> l
                 at=at,
                 headline=name in HEADLINES,
                 label=f"latency p{percent}",
+                support={"positives": positives},
                 read_with=recall_key,
             )
         )

@@ -173,7 +173,7 @@ def _parse_sound(raw: bytes) -> Probabilities | None:
                 for speaker in SPEAKERS
             }
         count = len(top["probs"])
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RuntimeError):
         return None  # told in full by _parse_slowly
     # simdjson takes a byte order mark, and flattens a list inside a list
     flat = raw.count(b"[") == 1 + len(SPEAKERS) * count and not raw.startswith(b"\xef\xbb\xbf")

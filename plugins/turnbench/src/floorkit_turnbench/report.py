@@ -43,11 +43,14 @@ LATENCY_BINS_MS = tuple(range(-250, 3001, 125))
 
 def sections(result: Result) -> list[Section]:
     """All sections of a result."""
+    by_type = _by_type(result)
     made: list[Section] = [
         SummarySection({"runs": {name: _summary(run) for name, run in result.runs.items()}}),
         _metrics(result),
         _ranking(result),
-        _by_type(result),
+        *_operating_points(result),
+        _types_shown(by_type),
+        by_type,
         _conversations(result),
         _events(result),
     ]
@@ -131,10 +134,53 @@ def _metrics(result: Result) -> TableSection:
         ],
         rows,
         file="summary_metrics.csv",
+        shown=False,
         note="Latencies over true positives. A threshold is chosen for the highest recall with an FP rate of "
         f"at most {result.context.params.fp_budget:g} on the calibration conversations; exploratory: on the "
         "evaluated ones.",
     )
+
+
+def _operating_points(result: Result) -> list[TableSection]:
+    rows: list[list[Any]] = []
+    for name, run in result.runs.items():
+        for point in run.points:
+            task = point.at["task"]
+            chosen = point.details["chosen_on"] or {}
+            rows.append(
+                [
+                    name,
+                    task,
+                    point.threshold,
+                    chosen.get("recall"),
+                    run.figure("recall", task=task).value,
+                    chosen.get("fp_rate"),
+                    run.figure("fp_rate", task=task).value,
+                    point.in_sample,
+                ]
+            )
+    if not rows:
+        return []
+    budget = result.context.params.fp_budget
+    return [
+        TableSection(
+            "Operating points",
+            [
+                ColumnSpec("run"),
+                ColumnSpec("task"),
+                ColumnSpec("theta", "threshold", "float"),
+                ColumnSpec("chosen_recall", "recall chosen", "rate"),
+                ColumnSpec("recall", "recall", "rate"),
+                ColumnSpec("chosen_fp_rate", "FP chosen", "rate"),
+                ColumnSpec("fp_rate", "FP rate", "rate"),
+                ColumnSpec("in_sample", "in sample", "flag"),
+            ],
+            rows,
+            file="operating_points.csv",
+            note=f"The threshold with the highest recall among those with an FP rate of at most {budget:g} "
+            "on the conversations it was chosen on, the lowest on ties; then frozen for the scored ones.",
+        )
+    ]
 
 
 def _ranking(result: Result) -> TableSection:
@@ -253,6 +299,19 @@ def _by_type(result: Result) -> TableSection:
         ],
         rows,
         file="summary_types.csv",
+        shown=False,
+    )
+
+
+def _types_shown(by_type: TableSection) -> TableSection:
+    """The table by type without counts and outer percentiles, which do not fit a terminal."""
+    wanted = ("run", "conversation_type", "task", "recall", "fp_rate", "latency_p50_ms")
+    names = [column.name for column in by_type.columns]
+    places = [names.index(name) for name in wanted]
+    return TableSection(
+        by_type.title,
+        [by_type.columns[place] for place in places],
+        [[row[place] for place in places] for row in by_type.iterate()],
     )
 
 
