@@ -7,14 +7,13 @@ average precision reuses an order that was sorted once. Clusters are the session
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from floorkit.core.pool import Pool
-from floorkit.numerics import ROW_SECONDS, Ranking
+from floorkit.numerics import ROW_SECONDS
 from floorkit_competing_risk.kernel import FAMILIES, NEGATIVE, POSITIVE, STATUSES
 
 COUNTS = ("candidates", *STATUSES, "short_resume")
@@ -72,9 +71,9 @@ def tally(pool: Pool, family: int, horizon: int, stratum: int, thresholds: Thres
 
 def average_precision(pool: Pool, family: int, horizon: int, stratum: int) -> float | None:
     """Event AP of one family, horizon and stratum."""
-    key = ("ranking", pool.cluster, family, horizon, stratum)
-    ranking, clusters = pool.cached(key, lambda: _ranking(pool, family, horizon, stratum))
-    return ranking.average_precision(None if pool.weights is None else pool.weights[clusters])
+    return pool.average_precision(
+        "candidates", (family, horizon, stratum), lambda: _scored(pool, family, horizon, stratum)
+    )
 
 
 def _summed(pool: Pool, counts: NDArray[np.int64], stratum: int) -> NDArray[np.int64]:
@@ -128,12 +127,13 @@ def _cluster_minutes(pool: Pool) -> NDArray[np.int64]:
     return total.reshape(clusters, codes, -1)
 
 
-def _ranking(pool: Pool, family: int, horizon: int, stratum: int) -> tuple[Ranking, NDArray[Any]]:
-    """The scored candidates in order, and their clusters."""
+def _scored(
+    pool: Pool, family: int, horizon: int, stratum: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int8]]:
+    """The scored candidates: rows of the table, scores, labels."""
     rows = _family_rows(pool, family)
     labels = pool.column("candidates", "label")
     rows = rows[labels[rows, horizon] >= 0]
     if stratum != WHOLE:
         rows = rows[pool.column("candidates", "stratum")[rows] == stratum]
-    scores = pool.column("candidates", "score")[rows, horizon]
-    return Ranking(scores, labels[rows, horizon]), pool.cluster_index("candidates")[rows]
+    return rows, pool.column("candidates", "score")[rows, horizon], labels[rows, horizon]

@@ -96,16 +96,15 @@ class Place:
     stratum: int
     at: At
     headline: bool
+    suffix: str = attrs.field(
+        init=False, default=attrs.Factory(lambda self: figure_key("", self.at), takes_self=True)
+    )
+    """How the keys of its figures end."""
 
     @property
     def is_whole(self) -> bool:
         """Whether it is no single stratum."""
         return self.stratum == WHOLE
-
-    @property
-    def suffix(self) -> str:
-        """How the keys of its figures end."""
-        return figure_key("", self.at)
 
 
 def places(strata: Sequence[str], params: CompetingRiskParams) -> list[Place]:
@@ -137,17 +136,26 @@ def measure(
     }
     recalls = [recall_name(recall) for recall in params.matched_recalls]
     found: list[Figure] = []
-    for place in pool.cached("places", lambda: places(strata(pool), params)):
-        names = None
-        if only is not None:
-            names = {key.removesuffix(place.suffix) for key in only if key.endswith(place.suffix)}
-            if not names:
-                continue
+    for place, names in _wanted(params, pool, only):
         chosen = [[thresholds.get((family, place.horizon + 1, r)) for r in recalls] for family in FAMILIES]
         found += event_figures(params, pool, place, chosen, names)
         if place.is_whole:
             found += framewise_figures(pool, place, names)
     return found
+
+
+def _wanted(
+    params: CompetingRiskParams, pool: Pool, only: Collection[str] | None
+) -> list[tuple[Place, Collection[str] | None]]:
+    """The places that have wanted figures, and the names of these; None for all."""
+    everywhere = pool.cached("places", lambda: places(strata(pool), params))
+    if only is None:
+        return [(place, None) for place in everywhere]
+    named = (
+        (place, {key.removesuffix(place.suffix) for key in only if key.endswith(place.suffix)})
+        for place in everywhere
+    )
+    return pool.cached(("wanted", tuple(only)), lambda: [(place, names) for place, names in named if names])
 
 
 class Collected:

@@ -292,22 +292,32 @@ def _strata_table(runs: Sequence[FigureRows], params: CompetingRiskParams) -> li
 
 def _comparability(result: Result, params: CompetingRiskParams) -> list[TextSection]:
     """Says at which horizons the counts of two runs differ, so that their figures cannot be compared."""
-    lines = []
-    names = [f"{family}_{name}" for family in FAMILIES for name in COMPARED] + ["response_short_resume"]
+    paragraphs = []
     runs = [FigureRows(run, params, False) for run in result.user_runs]
     for a, b in combinations(runs, 2):
-        for place in a.wholes:
-            pairs = [(name, a.value(name, place), b.value(name, place)) for name in names]
-            differing = [f"{name} {x} and {y}" for name, x, y in pairs if x != y]
-            if differing:
-                lines.append(
-                    f"{a.run.name} and {b.run.name} are not comparable at {place.at['horizon_s']} s: "
-                    f"{', '.join(differing)}."
-                )
-    if not lines:
+        differing = {
+            place.at["horizon_s"]: words for place in a.wholes if (words := _differences(a, b, place))
+        }
+        if differing:
+            horizons = ", ".join(map(str, differing))
+            last = list(differing)[-1]
+            paragraphs.append(
+                f"{a.run.name} and {b.run.name} are not comparable at {horizons} s. "
+                f"At {last} s: {', '.join(differing[last])}."
+            )
+    if not paragraphs:
         return []
-    lines.append("With common_support = true, candidates that are invalid in one run are left out of all.")
-    return [TextSection("Runs with different counts", "\n".join(lines), file="comparability.txt")]
+    paragraphs.append(
+        "With common_support = true, candidates that are invalid in one run are left out of all."
+    )
+    return [TextSection("Runs with different counts", "\n".join(paragraphs), file="comparability.txt")]
+
+
+def _differences(a: FigureRows, b: FigureRows, place: Place) -> list[str]:
+    """In words, the counts at one horizon that two runs do not share."""
+    names = [f"{family}_{name}" for family in FAMILIES for name in COMPARED] + ["response_short_resume"]
+    pairs = [(name, a.value(name, place), b.value(name, place)) for name in names]
+    return [f"{name.replace('_', ' ')} {x} and {y}" for name, x, y in pairs if x != y]
 
 
 def _plots(runs: Sequence[FigureRows], params: CompetingRiskParams) -> list[PlotSection]:
