@@ -21,7 +21,7 @@ from floorkit.formats.dense import horizon_seconds
 from floorkit.formats.honesty import DenseParams
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_tables import OPPORTUNITIES, STATUSES, UNSCORED, UNSCORED_LABELS
-from floorkit.numerics import Ranking, f1, rate, recall_name
+from floorkit.numerics import f1, rate, recall_name
 
 NO_POSITIVES = "no_positives"
 ZERO_DENOMINATOR = "zero_denominator"
@@ -81,7 +81,6 @@ class _Cell:
     rows: NDArray[np.int64]
     positive: NDArray[np.bool_]
     scores: NDArray[np.float64]
-    ranking: Ranking
 
 
 def coordinates(family: str, horizon: int = 0, recall: float | None = None) -> dict[str, Any]:
@@ -180,7 +179,9 @@ class _Meter:
 
     def _average_precision(self, family: str, horizon: int) -> float | None:
         cell = self._cell(family, horizon)
-        return cell.ranking.average_precision(None if self._weights is None else self._weights[cell.rows])
+        return self._pool.average_precision(
+            OPPORTUNITIES, (family, horizon), lambda: (cell.rows, cell.scores, cell.positive)
+        )
 
     def _at_recall(self, one: _Wanted) -> Figure:
         assert one.recall is not None
@@ -237,7 +238,7 @@ class _Meter:
             label = self._column("label", horizon)
             rows = np.flatnonzero((label >= 0) & (self._family() == FAMILIES.index(family)))
             scores, positive = self._column("score", horizon)[rows], label[rows] == 1
-            return _Cell(rows, positive, scores, Ranking(scores, positive))
+            return _Cell(rows, positive, scores)
 
         return self._pool.cached(("reviews", "cell", family, horizon), build)
 
