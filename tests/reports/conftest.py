@@ -221,7 +221,7 @@ def _sections(a: str, b: str, timelines: TimelineSection) -> list[Section]:
     ]
 
 
-def example(
+def build_example(
     name: str = "demo", a: str = "baseline", b: str = "model", events: int = 40, total: int = 5000
 ) -> tuple[Result, list[Section]]:
     """One entry: runs ``a`` and ``b``, a control, and sections of every kind."""
@@ -245,13 +245,13 @@ def example(
     return result, _sections(a, b, _timelines(events, total, (a, b)))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_result() -> Callable[..., tuple[Result, list[Section]]]:
-    """:func:`example`: ``make_result(name, a=..., b=..., events=..., total=...)``."""
-    return example
+    """:func:`build_example`: ``make_result(name, a=..., b=..., events=..., total=...)``."""
+    return build_example
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def hostile() -> str:
     """A run name that would break out of markup and scripts if it were not escaped."""
     return HOSTILE

@@ -150,7 +150,7 @@ def test_the_same_results_give_the_same_bytes_whatever_the_hash_seed(
         f"spec = util.spec_from_file_location('made', {conftest!r})\n"
         "made = util.module_from_spec(spec); spec.loader.exec_module(made)\n"
         "from floorkit.reports.html import write_html\n"
-        "print(hashlib.sha256(write_html([made.example()]).encode()).hexdigest())\n"
+        "print(hashlib.sha256(write_html([made.build_example()]).encode()).hexdigest())\n"
     )
     digests = {
         subprocess.run(

@@ -181,7 +181,7 @@ def _overview(evaluated: Sequence[Entry]) -> Html:
             ),
             class_="scroll",
             tabindex=0,
-            role="region",
+            role="group",
             aria_labelledby="overview-title",
         ),
         id="overview",
@@ -228,14 +228,14 @@ def _cautions(result: Result) -> Html | None:
     if not (result.notes or result.protocol.caveats):
         return None
     return element(
-        "aside",
+        "div",
         element("h3", "Read this before you quote a number"),
         element(
             "ul",
             [element("li", element("strong", note)) for note in result.notes],
             [element("li", caveat) for caveat in result.protocol.caveats],
         ),
-        aria_label="Cautions",
+        class_="cautions",
     )
 
 

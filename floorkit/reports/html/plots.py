@@ -54,7 +54,7 @@ def plot(identifier: str, section: PlotSection, result: Result, limit: int = DRA
     return element(
         "figure",
         element("h3", section.title),
-        element("div", class_="drawing", role="img", aria_label=spoken),
+        element("div", class_="drawing", role="group", aria_label=spoken),
         element("details", element("summary", "Data of this plot"), class_="data"),
         [element("p", note, class_="note") for note in notes if note],
         signature_line(result.signature),
@@ -123,7 +123,7 @@ def matrix(identifier: str, section: MatrixSection, result: Result) -> Html:
             ),
             class_="scroll",
             tabindex=0,
-            role="region",
+            role="group",
             aria_labelledby=title_id,
         ),
         element("p", section.note, class_="note") if section.note else None,

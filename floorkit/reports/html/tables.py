@@ -85,7 +85,7 @@ def table(
             ),
             class_="scroll",
             tabindex=0,
-            role="region",
+            role="group",
             aria_labelledby=title_id,
         ),
         [element("p", note, class_="note") for note in notes if note],

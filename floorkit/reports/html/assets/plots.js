@@ -137,7 +137,10 @@ floorkit.drawPlot = (figure) => {
     modebar: { bgcolor: "rgba(0,0,0,0)", color: "#808080", activecolor: "#2b7fc4" },
   };
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
-  Plotly.newPlot(figure.querySelector(".drawing"), floorkit.plotTraces(plot), layout, config);
+  const drawing = figure.querySelector(".drawing");
+  Plotly.newPlot(drawing, floorkit.plotTraces(plot), layout, config);
+  // Its label and the table of its data speak for the drawing; the loose texts in it do not.
+  for (const picture of drawing.querySelectorAll(".main-svg")) picture.setAttribute("aria-hidden", "true");
 };
 
 floorkit.plotTable = (figure) => {
@@ -160,7 +163,7 @@ floorkit.plotTable = (figure) => {
       row.append(floorkit.make("td", remark.filter(Boolean).join("; ")));
     });
   }
-  const region = floorkit.make("div", undefined, { class: "scroll", tabindex: "0", role: "region" });
+  const region = floorkit.make("div", undefined, { class: "scroll", tabindex: "0", role: "group" });
   region.setAttribute("aria-label", `Data of ${figure.querySelector("h3").textContent}`);
   region.append(table);
   details.append(region);

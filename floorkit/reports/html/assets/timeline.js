@@ -208,7 +208,7 @@ floorkit.Timeline = class {
       for (const [start, stop, text] of lane.intervals) add(lane.name, floorkit.seconds(start), floorkit.seconds(stop), text);
       for (const [time, value] of lane.path) add(lane.name, floorkit.seconds(time), "", value === null ? "no value" : String(value));
     }
-    const region = floorkit.make("div", undefined, { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lanes" });
+    const region = floorkit.make("div", undefined, { class: "scroll", tabindex: "0", role: "group", "aria-label": "Lanes" });
     region.append(table);
     this.details.append(region);
   }
