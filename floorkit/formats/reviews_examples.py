@@ -26,7 +26,7 @@ from floorkit.core.values import (
 )
 from floorkit.formats.reviews_line import FRAMES_PER_ROW, ORIGINS, REVIEWERS
 from floorkit.formats.reviews_report import Opportunity, opportunities
-from floorkit.formats.reviews_tables import EXAMPLES, STATUSES, rank_of
+from floorkit.formats.reviews_tables import EXAMPLES, OPPORTUNITIES, STATUSES, rank_of
 from floorkit.numerics import ROW_SECONDS, recall_name
 
 FRAME_SECONDS = ROW_SECONDS / FRAMES_PER_ROW
@@ -69,7 +69,7 @@ def example_sections(result: Result, view: View) -> list[Section]:
         for example in _chosen(run, count, result.context.seed):
             blocks.append("\n".join(_text(example, view)))
             events.append(_timeline(example, view, result))
-        total += sum(len(run.pool.table(i, "opportunities")) for i in range(len(run.pool.units)))
+        total += sum(len(run.pool.table(i, OPPORTUNITIES)) for i in range(len(run.pool.units)))
     title = f"Event examples: up to {count} of each label and run, chosen by the seed"
     legend = (
         "Row t covers 0.2 t .. 0.2 (t + 1) s; frames count at 20 Hz, frame // 4 is the row. W and O: wearer "

@@ -36,7 +36,7 @@ KEYS = (
 _REQUIRED = ("event_id", "session", "label", "origin", "reviewer")
 _CODED = {"label": LABELS, "origin": ORIGINS, "reviewer": REVIEWERS}
 _KEY_SET = frozenset(KEYS)
-_POSITIVE = ("WEARER_ENTRY", "INT_YIELD")
+POSITIVE_LABELS = ("WEARER_ENTRY", "INT_YIELD")
 _HARD_NEGATIVE = ("ENTRY_HARD_NEGATIVE", "INT_HARD_NEGATIVE")
 _LAST_FRAME = 2**31 - 5
 FRAMES_PER_ROW = 4
@@ -162,7 +162,7 @@ def _region_faults(region: Any) -> Iterator[Problem]:
 def _scored_by(record: Mapping[str, Any], demands: Demands) -> str:
     """The key of the place that a line is scored by, or "" for a label that never is."""
     label = record.get("label")
-    if label in _POSITIVE:
+    if label in POSITIVE_LABELS:
         return "anchor_frame_20hz"
     if label in _HARD_NEGATIVE:
         by_region = demands.every_region or record.get("origin") == "mined"

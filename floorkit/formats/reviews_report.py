@@ -16,6 +16,7 @@ from floorkit.core.values import (
     Section,
     Series,
     SummarySection,
+    Table,
     TableSection,
     TextSection,
     Unit,
@@ -178,6 +179,7 @@ class Opportunity:
     unit: Unit
     unit_index: int
     reviews: Reviews
+    table: Table
     index: int
     row: int
 
@@ -191,11 +193,11 @@ class Opportunity:
 
     @property
     def family(self) -> str:
-        return FAMILIES[int(self.reviews.family[self.index])]
+        return FAMILIES[int(self.table["family"][self.row])]
 
     def value(self, column: str) -> Any:
         """The opportunity's entry in a column of the score table."""
-        return self.run.pool.table(self.unit_index, OPPORTUNITIES)[column][self.row]
+        return self.table[column][self.row]
 
 
 def opportunities(run: RunResult) -> Iterator[Opportunity]:
@@ -207,9 +209,9 @@ def opportunities(run: RunResult) -> Iterator[Opportunity]:
 def _of_unit(run: RunResult, unit_index: int) -> Iterator[Opportunity]:
     unit = run.pool.units[unit_index]
     reviews = reviews_of(unit)
-    index = run.pool.table(unit_index, OPPORTUNITIES)["index"].tolist()
-    for row, position in enumerate(index):
-        yield Opportunity(run, unit, unit_index, reviews, position, row)
+    table = run.pool.table(unit_index, OPPORTUNITIES)
+    for row, position in enumerate(table["index"].tolist()):
+        yield Opportunity(run, unit, unit_index, reviews, table, position, row)
 
 
 def empty_sessions(result: Result) -> list[Section]:

@@ -11,6 +11,7 @@ from floorkit.core.values import ColumnSpec, PlotSection, Result, Section, Table
 from floorkit.formats.dense import horizon_seconds
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_examples import View, example_sections
+from floorkit.formats.reviews_line import POSITIVE_LABELS
 from floorkit.formats.reviews_measure import coordinates
 from floorkit.formats.reviews_report import (
     Opportunity,
@@ -120,7 +121,7 @@ def _events(result: Result) -> Iterator[Sequence[Any]]:
         for one in opportunities(run):
             rows = " ".join(map(str, range(int(one.value("first_row")), int(one.value("last_row")) + 1)))
             statuses, scores = one.value("status").tolist(), one.value("score").tolist()
-            label_value = int(one.reviews.positive[one.index])
+            label_value = int(one.label in POSITIVE_LABELS)
             common = (run.name, one.event_id, one.unit.name, one.label, one.family)
             for k, (status, score) in enumerate(zip(statuses, scores, strict=True), start=1):
                 value = None if np.isnan(score) else score
