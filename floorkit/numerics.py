@@ -90,7 +90,7 @@ def average_precision_from_counts(
     if not len(hits) or hits[-1] <= 0:
         return None
     gained = np.diff(hits, prepend=hits.dtype.type(0))
-    groups = np.flatnonzero(gained)
+    groups = np.flatnonzero(gained != 0)
     return float(np.sum(gained[groups] * (hits[groups] / seen[groups])) / hits[-1])
 
 
