@@ -109,7 +109,7 @@ def framewise(keys: Keys) -> Framewise:
     last = _run_ends(keys)
     counts = np.diff(last, prepend=-1).astype(np.int32)
     score, state, label = decode(keys[last])
-    brier = float(np.dot(counts, np.square(score - label)) / len(keys)) if len(keys) else None
+    squares = np.dot(counts.astype(np.float64), np.square(score - label))
     # 1 - score is the score of an exit: it may round two forecasts to one, and ascends where they descend.
     wearer = _Ranked.of(score[::-1], counts[::-1], label[::-1])
     inactive, active = np.flatnonzero(~state)[::-1], np.flatnonzero(state)
@@ -125,7 +125,7 @@ def framewise(keys: Keys) -> Framewise:
         exit_rows=leaving.rows,
         exit_positive=leaving.positive,
         exit_endpoint_ap=leaving.average_precision,
-        brier=brier,
+        brier=float(squares / len(keys)) if len(keys) else None,
     )
 
 
