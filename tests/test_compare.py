@@ -376,7 +376,7 @@ def test_run_not_above_its_best_control_is_said() -> None:
     found, notes = compare_with_controls([model], [ramp], SETTINGS, "session")
     assert notes == (
         "model is not above its best control (the interval of the paired difference includes 0) on 1 of 1 "
-        "headline figures: rate (0.30 vs 0.35 of control:ramp).",
+        "headline figures: rate: 0.30 vs 0.35 of control:ramp.",
     )
     assert (found[0].a, found[0].b, found[0].p_value, found[0].tests) == ("control:ramp", "model", None, 0)
     assert found[0].difference == pytest.approx(-0.05)
@@ -388,7 +388,7 @@ def test_run_above_its_best_control_needs_no_sentence_and_one_below_is_told_so()
     assert compare_with_controls([good], [ramp], SETTINGS)[1] == ()
     assert compare_with_controls([bad], [ramp], SETTINGS)[1] == (
         "bad is below its best control (worse than a blind predictor) on 1 of 1 headline figures: "
-        "rate (0.50 vs 0.35 of control:ramp).",
+        "rate: 0.50 vs 0.35 of control:ramp.",
     )
 
 
@@ -397,7 +397,7 @@ def test_single_unit_cannot_tell_whether_a_run_is_above_its_control() -> None:
     notes = compare_with_controls([model], [ramp], SETTINGS, "session")[1]
     assert notes == (
         "Whether model is above its best control cannot be told (fewer than two sessions) on 1 of 1 headline "
-        "figures: rate (0.10 vs 0.40 of control:ramp).",
+        "figures: rate: 0.10 vs 0.40 of control:ramp.",
     )
 
 

@@ -46,6 +46,7 @@ _SENTENCES: dict[Standing, str] = {
 
 @frozen
 class _Judged:
+    figure: Figure
     comparison: Comparison
     standing: Standing
 
@@ -69,7 +70,7 @@ def compare_with_controls(
             control = best_control(run, controls, figure, settings, noun)
             if control is not None:
                 comparison = _against(control, run, figure, settings, noun)
-                judged.append(_Judged(comparison, standing(comparison, figure)))
+                judged.append(_Judged(figure, comparison, standing(comparison, figure)))
         comparisons += [one.comparison for one in judged]
         notes += _sentences(run.run, judged)
     return tuple(comparisons), tuple(notes)
@@ -145,22 +146,22 @@ def standing(comparison: Comparison, figure: Figure) -> Standing:
 def _sentences(run: str, judged: Sequence[_Judged]) -> list[str]:
     sentences = []
     for kind, template in _SENTENCES.items():
-        chosen = [one.comparison for one in judged if one.standing == kind]
+        chosen = [(one.figure, one.comparison) for one in judged if one.standing == kind]
         if not chosen:
             continue
         named = [
-            f"{one.key} ({apart(one.b_value or 0.0, one.a_value or 0.0)} of {one.a})"
-            for one in chosen[:SHOWN_FIGURES]
+            f"{figure.words}: {apart(one.b_value or 0.0, one.a_value or 0.0)} of {one.a}"
+            for figure, one in chosen[:SHOWN_FIGURES]
         ]
         if len(chosen) > SHOWN_FIGURES:
             named.append(f"and {len(chosen) - SHOWN_FIGURES} more")
-        reasons = {one.interval.reason for one in chosen if one.interval is not None}
+        reasons = {one.interval.reason for _, one in chosen if one.interval is not None}
         sentences.append(
             template.format(
                 run=run,
                 count=len(chosen),
                 total=len(judged),
-                figures=", ".join(named),
+                figures="; ".join(named),
                 reason=", ".join(sorted(reasons)),
             )
         )

@@ -341,6 +341,13 @@ class Figure:
         """Name and coordinates as one text, unique in a run."""
         return figure_key(self.name, self.at)
 
+    @property
+    def words(self) -> str:
+        """Label (or name) and coordinates for sentences: ``false entry @ 0.8 (horizon_s 2.0)``."""
+        inner = ", ".join(f"{axis} {value}" for axis, value in self.at.items())
+        words = self.label or self.name.replace("_", " ")
+        return f"{words} ({inner})" if inner else words
+
 
 def figure_key(name: str, at: Mapping[str, Coordinate]) -> str:
     """``name[coordinate=value,...]``, coordinates in their given order; the bare name without any."""
