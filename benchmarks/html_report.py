@@ -3,7 +3,8 @@
     python benchmarks/html_report.py
 
 The yardstick, measured in the same run, is a page with one line of text in the same browser. Each page is
-opened in fresh browsers, since a second opening profits from caches; medians of 5. Needs chromium and chromedriver.
+opened in fresh browsers, since a second opening profits from caches; medians of 5. Needs chromium and
+chromedriver.
 """
 
 from __future__ import annotations
