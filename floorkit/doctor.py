@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -85,7 +86,8 @@ def _python() -> Iterator[Finding]:
 
 
 def _core() -> Iterator[Finding]:
-    text = f"{floorkit.__version__} {registry.core_source()} at {package_location('floorkit')}"
+    source = _short(registry.core_source())
+    text = f"{floorkit.__version__} {source} at {package_location('floorkit')}"
     installed = metadata.version("floorkit")
     if installed != floorkit.__version__:
         remedy = "install it again, so that its metadata are those of its sources"
@@ -105,7 +107,7 @@ def _plugins(plugins: Sequence[Plugin]) -> Iterator[Finding]:
             continue
         loaded.append(result)
         names = ", ".join(protocol.id for protocol in result.protocols) or "no protocol"
-        yield Finding("ok", subject, f"{names}; {plugin.source} at {plugin.location}")
+        yield Finding("ok", subject, f"loads: {names}; {_short(plugin.source)} at {plugin.location}")
     if not plugins:
         yield Finding("warning", "plugins", "none is installed", "pip install a protocol: floorkit-NAME")
     for problem in registry.conflicts(loaded):
@@ -113,13 +115,23 @@ def _plugins(plugins: Sequence[Plugin]) -> Iterator[Finding]:
 
 
 def _line(problem: Problem) -> str:
-    return " ".join(filter(None, (f"{problem.what}: {problem.found}" if problem.found else problem.what,)))
+    return f"{problem.what}: {problem.found}" if problem.found else problem.what
+
+
+def _short(source: str) -> str:
+    """A source hash as signatures show it; ``floorkit plugins`` prints the whole."""
+    return source[: len("sha256:") + 8]
 
 
 def _packages(plugins: Sequence[Plugin]) -> Iterator[Finding]:
     names = ["floorkit", *dict.fromkeys(plugin.distribution for plugin in plugins)]
     for name in names:
-        for requirement in metadata.requires(name) or ():
+        try:
+            requirements = metadata.requires(name) or ()
+        except metadata.PackageNotFoundError:
+            yield Finding("error", name, "its metadata have another name", "install it again")
+            continue
+        for requirement in requirements:
             match = re.match(r"[A-Za-z0-9._-]+", requirement)
             if match is None or ";" in requirement:
                 continue  # an extra, or a package for other platforms
@@ -159,15 +171,16 @@ def _workers() -> Iterator[Finding]:
     import joblib
 
     try:
-        processes = joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(os.getpid)() for _ in range(2))
+        joblib.Parallel(n_jobs=2, backend="loky")(joblib.delayed(os.getpid)() for _ in range(2))
     except (OSError, RuntimeError) as error:
         yield Finding(
             "error", "workers", f"cannot be started: {error}", "use --jobs 1, or give the machine a /dev/shm"
         )
         return
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    text = f"processes start ({len(set(processes))} tried); {usable} of {os.cpu_count()} processors usable"
-    yield Finding("ok", "workers", f"{text}: --jobs {usable} at most")
+    yield Finding(
+        "ok", "workers", f"processes start; {usable} of {os.cpu_count()} processors usable: --jobs {usable}"
+    )
 
 
 def _threads() -> Iterator[Finding]:
@@ -192,6 +205,12 @@ def _encoding() -> Iterator[Finding]:
         yield Finding("warning", "encoding", f"standard output is {found or 'unknown'}", remedy)
 
 
+def _wrapped(text: str, width: int, indent: str) -> str:
+    return textwrap.fill(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
 def print_findings(findings: Sequence[Finding], as_json: bool) -> int:
     """Print the findings; returns the exit code, 1 where one of them is an error."""
     errors = sum(finding.level == "error" for finding in findings)
@@ -199,12 +218,14 @@ def print_findings(findings: Sequence[Finding], as_json: bool) -> int:
     if as_json:
         click.echo(to_json({"findings": [asdict(finding) for finding in findings]}), nl=False)
         return int(errors > 0)
-    width = max(len(finding.subject) for finding in findings)
+    indent = " " * (max(len(finding.subject) for finding in findings) + len("WARNING") + 3)
+    width = max(shutil.get_terminal_size().columns, len(indent) + 30)
     for finding in findings:
-        mark = {"ok": "ok     ", "warning": "WARNING", "error": "ERROR  "}[finding.level]
-        click.echo(f"{mark} {finding.subject:<{width}}  {finding.text}")
+        mark = finding.level if finding.level == "ok" else finding.level.upper()
+        head = f"{mark:<7} {finding.subject}".ljust(len(indent))
+        click.echo(_wrapped(head + finding.text, width, indent))
         if finding.remedy:
-            click.echo(f"        {'':<{width}}  -> {finding.remedy}")
+            click.echo(_wrapped(f"{indent}-> {finding.remedy}", width, indent + "   "))
     click.echo(
         "nothing to fix"
         if not errors + warnings

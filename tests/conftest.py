@@ -41,6 +41,20 @@ def install(target: Path, *what: str) -> None:
     subprocess.run([*command, str(target), *what], check=True, capture_output=True)
 
 
+def distribution(site: Path, name: str, code: str, version: str = "0.1.0", requires: str = "") -> Path:
+    """A distribution with one module ``{name}_plugin`` and its entry point, as an installer leaves it."""
+    package = site / f"{name}_plugin"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(code, encoding="utf-8")
+    info = site / f"floorkit_{name}-{version}.dist-info"
+    info.mkdir()
+    lines = ["Metadata-Version: 2.1", f"Name: floorkit-{name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requires}"] if requires else []
+    (info / "METADATA").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(f"[floorkit]\n{name} = {name}_plugin\n", encoding="utf-8")
+    return site
+
+
 @pytest.fixture(scope="session")
 def toy_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of the toy plugin."""

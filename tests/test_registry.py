@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Floorkit
+from .conftest import Floorkit, distribution
 
 GOOD_HOOK = """
 from floorkit.core.hooks import hookimpl
@@ -15,20 +15,6 @@ from floorkit.core.hooks import hookimpl
 def floorkit_commands():
     return []
 """
-
-
-def distribution(site: Path, name: str, code: str, version: str = "0.1.0") -> Path:
-    """A distribution with one module ``{name}_plugin`` and its entry point, as an installer leaves it."""
-    package = site / f"{name}_plugin"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(code, encoding="utf-8")
-    info = site / f"{name}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: floorkit-{name}\nVersion: {version}\n", encoding="utf-8"
-    )
-    (info / "entry_points.txt").write_text(f"[floorkit]\n{name} = {name}_plugin\n", encoding="utf-8")
-    return site
 
 
 def listed(floorkit: Floorkit, *sites: Path) -> dict[str, dict[str, object]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-TOY = Path(__file__).parents[1] / "toy" / "floorkit_toy" / "plugin.py"
+from ..conftest import TOY, distribution, write_json
 
 MANIFEST = """
 [protocols.{entry}]
@@ -41,7 +40,7 @@ def write_data(folder: Path, entry: str) -> Path:
         ):
             path = folder / name / f"u{index}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(values), encoding="utf-8")
+            write_json(path, values)
     (folder / "undeclared.txt").write_text("no input of the toy", encoding="utf-8")
     manifest = folder / "protocols.toml"
     manifest.write_text(MANIFEST.format(entry=entry), encoding="utf-8")
@@ -58,24 +57,15 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     names: list[str] = []
 
     def make(name: str, *changes: tuple[str, str], source: str = "") -> Path:
-        text = source or TOY.read_text(encoding="utf-8")
+        text = source or (TOY / "floorkit_toy" / "plugin.py").read_text(encoding="utf-8")
         for old, new in changes:
             assert old in text, f"the toy no longer contains {old!r}"
             text = text.replace(old, new, 1)
-        module = f"floorkit_{name}"
         text = text.replace(
             '"toy",\n            "Toy detections"', f'"{name}",\n            "Toy detections"'
         )
-        (site / module).mkdir(parents=True)
-        (site / module / "__init__.py").write_text("", encoding="utf-8")
-        (site / module / "plugin.py").write_text(text, encoding="utf-8")
-        info = site / f"{module}-1.0.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: floorkit-{name}\nVersion: 1.0.0\n", encoding="utf-8"
-        )
-        (info / "entry_points.txt").write_text(f"[floorkit]\n{name} = {module}.plugin\n", encoding="utf-8")
-        names.append(module)
+        distribution(site, name, text)
+        names.append(f"{name}_plugin")
         importlib.invalidate_caches()
         return write_data(tmp_path / name, name)
 

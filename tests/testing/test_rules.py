@@ -116,7 +116,7 @@ BROKEN: dict[str, tuple[list[tuple[str, str]], str]] = {
             ("def read(", "SEEN: list[str] = []\n\n\ndef read("),
             (SCORE, f"    SEEN.append(unit.name)\n{SCORE}"),
         ],
-        "plugin.SEEN",
+        "no_global_state_plugin.SEEN",
     ),
     "no-network": (
         [
