@@ -21,7 +21,7 @@ from floorkit.formats.dense import horizon_seconds
 from floorkit.formats.honesty import DenseParams
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_tables import OPPORTUNITIES, STATUSES, UNSCORED, UNSCORED_LABELS
-from floorkit.numerics import f1, rate, recall_name
+from floorkit.numerics import rate, recall_name
 
 NO_POSITIVES = "no_positives"
 ZERO_DENOMINATOR = "zero_denominator"
@@ -29,7 +29,7 @@ ZERO_DENOMINATOR = "zero_denominator"
 AT_RECALL = ("recall", "trigger_rate", "precision", "f1")
 _LABELS = {
     "ap": "AP",
-    "mean_ap": "mean AP",
+    "mean_ap": "mean AP over horizons",
     "recall": "achieved recall",
     "trigger_rate": "hard-negative trigger rate",
     "f1": "F1",
@@ -169,6 +169,11 @@ class _Meter:
             one.name,
             float(np.mean(numbers)) if whole else None,
             "AP",
+            denominator=(
+                len(values)
+                if one.name == "mean_ap"
+                else self._number(self._cell(one.family, one.horizon).rows)
+            ),
             higher_is_better=True,
             reason="" if whole else NO_POSITIVES,
             at=_at(one),
@@ -191,15 +196,13 @@ class _Meter:
         value, reason = None, point.reason
         if point.threshold is not None:
             hits, positives, alarms, negatives = self._counts_at(one.family, one.horizon, point.threshold)
-            if one.name == "f1":
-                value = f1(hits, alarms, positives - hits)
-            else:
-                count, denominator = {
-                    "recall": (hits, positives),
-                    "trigger_rate": (alarms, negatives),
-                    "precision": (hits, hits + alarms),
-                }[one.name]
-                value = rate(count, denominator)
+            count, denominator = {
+                "recall": (hits, positives),
+                "trigger_rate": (alarms, negatives),
+                "precision": (hits, hits + alarms),
+                "f1": (2 * hits, hits + alarms + positives),
+            }[one.name]
+            value = rate(count, denominator)
             reason = "" if value is not None else ZERO_DENOMINATOR
         recall_key = figure_key("recall", coordinates(one.family, one.horizon, one.recall))
         return Figure(
@@ -255,7 +258,9 @@ class _Meter:
             return self._pool.count(UNSCORED, self._pool.column(UNSCORED, "reviewed_as") == code)
         family = self._family() == FAMILIES.index(one.family)
         if one.name == "provisional":
-            return self._pool.count(OPPORTUNITIES, family & self._pool.column(OPPORTUNITIES, "provisional"))
+            return self._pool.count(
+                OPPORTUNITIES, family & self._pool.column(OPPORTUNITIES, "provisional").astype(bool)
+            )
         status = self._column("status", one.horizon)
         return self._pool.count(OPPORTUNITIES, family & (status == STATUSES.index(one.name)))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -320,3 +322,27 @@ def test_many_lines_cost_a_few_bytes_each(tmp_path: Path) -> None:
     assert sum(column.nbytes for column in found.columns.values()) < 60 * count
     assert found.event_id(count - 1) == f"e{count - 1:06d}"
     assert np.array_equal(found["line"], np.arange(1, count + 1))
+
+
+@pytest.mark.soak
+def test_a_million_lines_are_read_in_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "million.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8", compresslevel=1) as stream:
+        for number in range(1_000_000):
+            stream.write(json.dumps(ENTRY | {"event_id": f"e{number:07d}", "note": "x" * 100}) + "\n")
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from floorkit.formats.reviews import sound_reviews\n"
+        "from floorkit.formats.reviews_line import Demands\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "found = sound_reviews(Path(sys.argv[1]), 'million', Demands(rows={'S': 16}))\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print(len(found), (after - before) // 1024)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, encoding="utf-8", check=True
+    )
+    lines, megabytes = map(int, done.stdout.split())
+    assert lines == 1_000_000
+    assert megabytes < 250

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from floorkit.testing.golden import golden_gate
+
 GOLDEN = Path(__file__).parent / "golden"
 CASES = sorted(path.name for path in GOLDEN.iterdir())
+
+test_metric_changes_are_announced = golden_gate(Path(__file__).parent)
 
 
 def test_there_are_golden_cases() -> None:

@@ -89,7 +89,7 @@ def _by_horizon(result: Result, params: AnnotatedParams) -> list[Section]:
             f"{heading} by horizon, {family}",
             [
                 ColumnSpec("horizon_s", "horizon (s)", "float"),
-                *(ColumnSpec(run.name, kind="float" if name == "ap" else "rate") for run in runs),
+                *(ColumnSpec(run.name, kind="float") for run in runs),
             ],
             [
                 [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -42,12 +42,13 @@ METRICS = (
     ),
     *("ap", "recall", "trigger_count", "trigger_rate", "precision", "f1", "provisional_count"),
 )
-_AT_RECALL: tuple[tuple[str, str, Literal["rate", "float"]], ...] = (
-    ("recall", "recall", "rate"),
-    ("trigger_rate", "trigger rate", "rate"),
-    ("precision", "precision", "rate"),
-    ("f1", "F1", "float"),
-)
+_HEADINGS = {
+    "ap": "AP",
+    "recall": "recall",
+    "trigger_rate": "trigger rate",
+    "precision": "precision",
+    "f1": "F1",
+}
 EVENTS = (
     ColumnSpec("run"),
     ColumnSpec("event_id"),
@@ -82,26 +83,32 @@ def sections(result: Result) -> list[Section]:
 
 
 def _shown(result: Result, params: EventProxyParams) -> TableSection:
-    columns = [
-        ColumnSpec("run"),
-        ColumnSpec("family"),
-        ColumnSpec("requested_recall", "at", "float"),
-        ColumnSpec("ap", "AP", "float"),
-        *(ColumnSpec(name, heading, kind) for name, heading, kind in _AT_RECALL if params.matched_recalls),
-    ]
+    """One row a run and family, with every figure at each requested recall; AP alone without recalls."""
+    columns = [ColumnSpec("run"), ColumnSpec("family")]
+    if params.matched_recalls:
+        columns.append(ColumnSpec("requested_recall", "at", "float"))
+    names = ("recall", "trigger_rate", "precision", "f1") if params.matched_recalls else ("ap",)
+    for name in names:
+        count = (f"{name}_count", f"{name}_of") if name in ("recall", "trigger_rate") else ("", "")
+        columns.append(ColumnSpec(name, _HEADINGS[name], "rate" if any(count) else "float", *count))
+        columns += [ColumnSpec(one, kind="integer") for one in count if one]
     rows = []
     for run in result.runs.values():
         for family in FAMILIES:
-            ap = run.figure("ap", **coordinates(family)).value
             for recall in params.matched_recalls or (None,):
-                at = coordinates(family, 0, recall)
-                values = [run.figure(name, **at).value for name, *_ in _AT_RECALL if recall is not None]
-                rows.append([run.name, family, recall, ap, *values])
+                row: list[Any] = [run.name, family, *([] if recall is None else [recall])]
+                for name in names:
+                    figure = run.figure(name, **coordinates(family, 0, recall))
+                    counts = [figure.count, figure.denominator] if name in ("recall", "trigger_rate") else []
+                    row += [figure.value, *counts]
+                rows.append(row)
     first, last = params.trajectory_seconds
     note = (
         f"The score is an {SCORE}: mean wearer forecast (INT: one minus it) over {first} to {last} s, "
-        f"maximum over {params.window_rows} source rows. at: requested recall; recall: achieved."
+        f"maximum over {params.window_rows} source rows."
     )
+    if params.matched_recalls:
+        note += " at: requested recall; recall: achieved."
     return TableSection(f"Figures of the {SCORE}", columns, rows, note=note)
 
 
