@@ -52,7 +52,7 @@ def value_text(value: float | None, unit: str) -> str:
         return MISSING
     if unit == "rate":
         return percent(value)
-    return f"{value:.3f}" if unit == "AP" else number(value)
+    return f"{value:.3f}".replace("-", MINUS) if unit == "AP" else number(value)
 
 
 def difference_text(value: float | None, unit: str) -> str:

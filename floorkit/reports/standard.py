@@ -53,10 +53,11 @@ class HeadlineTable:
     def note(self) -> str:
         """Which intervals the table shows, and every distinct remark on them."""
         intervals = [one for row in self.rows for one in row.intervals if one is not None]
-        remarks = dict.fromkeys(one.remark or one.reason for one in intervals if one.remark or one.reason)
+        told = [part for one in intervals for part in (one.remark or one.reason).split("; ") if part]
         sentences = [cells.level_text(intervals)]
-        if remarks:
-            sentences.append("On intervals: " + "; ".join(cells.reason_text(one) for one in remarks) + ".")
+        if told:
+            remarks = dict.fromkeys(cells.reason_text(part) for part in told)
+            sentences.append("On intervals: " + "; ".join(remarks) + ".")
         return " ".join(filter(None, sentences))
 
 

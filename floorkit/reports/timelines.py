@@ -1,9 +1,9 @@
 """Audit timelines for the tools that people annotate with: Praat TextGrid, ELAN, Audacity, RTTM.
 
 The events of a unit and the lanes around them become tiers: the lanes (activity, gold, excluded regions),
-the events by kind, their anchors, competing boundaries and outcomes, and for each run what it did. Lanes
-are excerpts around the sampled events, not whole recordings; excerpts that overlap are joined. Sampled
-scores have no place in these formats; they stay in timelines.json.
+the windows of the events by kind, their anchors, competing boundaries and outcomes, and for each run what
+it did. Lanes are excerpts around the sampled events, not whole recordings; excerpts that overlap are
+joined. Sampled scores have no place in these formats; they stay in timelines.json.
 
 How each format holds them is said in :mod:`floorkit.reports.timeline_formats`.
 """
@@ -47,7 +47,8 @@ def tiers(events: Sequence[TimelineEvent]) -> list[Tier]:
         for lane in event.lanes:
             name = f"{event.run}: {lane.name}" if lane.role in RUN_ROLES and len(runs) > 1 else lane.name
             _add(lanes, name, _lane_spans(lane))
-        _add(shared, f"{event.kind} events", [_span(event.start_s, event.stop_s, _event_text(event))])
+        start, stop = event.window or (event.anchor_s, event.anchor_s)
+        _add(shared, f"{event.kind} events", [_span(start, stop, _event_text(event))])
         for name, time in (
             ("anchor", event.anchor_s),
             ("competing boundary", event.competing_s),
@@ -57,7 +58,6 @@ def tiers(events: Sequence[TimelineEvent]) -> list[Tier]:
                 _add(shared, f"{event.kind} {name}", [_span(time, time, event.id)])
         decision = _decision_text(event)
         if decision:
-            start, stop = event.window or (event.start_s, event.stop_s)
             _add(decisions, f"{event.run} decisions", [_span(start, stop, decision)])
     joined = [Tier(tier.name, _joined(tier.spans)) for tier in lanes.values()]
     exact = [

@@ -63,7 +63,7 @@ def test_what_a_run_did_stands_in_tiers_of_the_run_and_events_only_once() -> Non
     ]
     events = [event("a", 1.0, run, lanes=lanes, competing_s=2.2, outcome_s=1.4) for run in ("m1", "m2", "m2")]
     found = by_name(tiers(events))
-    assert found["response events"] == [(1_000_000, 3_000_000, "a: positive")]
+    assert found["response events"] == [(1_000_000, 2_000_000, "a: positive")]
     assert found["response anchor"] == [(1_000_000, 1_000_000, "a")]
     assert found["response competing boundary"] == [(2_200_000, 2_200_000, "a")]
     assert found["response outcome"] == [(1_400_000, 1_400_000, "a")]

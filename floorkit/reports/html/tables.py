@@ -23,6 +23,9 @@ from floorkit.reports.standard import (
 SHOWN_ROWS = 1000
 """Rows of one table; longer ones are cut, and the page says so."""
 
+SIDE_BY_SIDE = 3
+"""Headline figures whose intervals and counts stand beside their values; of more they stand below."""
+
 ROWS_WITHOUT_ROOM = 20
 """Rows of a table for which the page has no room."""
 
@@ -58,8 +61,15 @@ def table(
     rows: Iterable[Row],
     *notes: Child,
     signature: str,
+    stacked: bool = False,
 ) -> Html:
-    """A titled, sortable table in a scrolling region, with its notes and the signature line below."""
+    """A titled, sortable table in a scrolling region, with its notes and the signature line below.
+
+    Parameters
+    ----------
+    stacked
+        Put what stands beside a number (interval, counts) below it, for tables of many columns.
+    """
     head = [
         element(
             "th",
@@ -80,7 +90,7 @@ def table(
                 "table",
                 element("thead", element("tr", *head)),
                 element("tbody", [_row(row) for row in rows]),
-                class_="sortable",
+                class_="sortable stacked" if stacked else "sortable",
                 aria_labelledby=title_id,
             ),
             class_="scroll",
@@ -148,6 +158,7 @@ def headline(identifier: str, shown: HeadlineTable, result: Result) -> Html:
         else None,
         shown.note,
         signature=result.signature,
+        stacked=len(shown.names) > SIDE_BY_SIDE,
     )
 
 
@@ -194,53 +205,56 @@ def figure_cell(figure: Figure | None, interval: Interval | None) -> Cell:
 
 
 def comparisons(identifier: str, title: str, shown: Sequence[Comparison], result: Result) -> Html:
-    """Run B against run A on each figure, with what must be read beside the numbers in words."""
+    """Run B against run A on each figure, with what must be read beside the numbers in words.
+
+    Columns that would repeat the same two runs in every row are a sentence instead.
+    """
     tested = any(one.p_value is not None for one in shown)
-    headings = [
-        Heading("figure"),
-        Heading("run A"),
-        Heading("run B"),
-        Heading("value A", True),
-        Heading("value B", True),
+    pairs = {(one.a, one.b) for one in shown}
+    headings = [Heading("figure")]
+    headings += [Heading("run A"), Heading("run B")] if len(pairs) > 1 else []
+    headings += [
+        Heading("A", True, "value of run A"),
+        Heading("B", True, "value of run B"),
         Heading("B − A", True, "difference, with the interval of the paired difference"),
         Heading("(A − B) / A", True, "relative reduction"),
     ]
-    if tested:
-        headings += [Heading("p", True), Heading("p (Holm)", True, "adjusted for the number of tests")]
+    headings += [Heading("p", True), Heading("p (Holm)", True, "adjusted for the tests")] if tested else []
     headings += [
-        Heading(join("better / worse / tied"), True, "clusters on which B is better, worse, tied"),
+        Heading("better / worse / tied", True, "clusters on which B is better, worse, tied"),
         Heading("in words"),
     ]
-    rows = [Row(_comparison_cells(one, figure_of(result, one), tested)) for one in shown]
-    return table(identifier, title, headings, rows, *tests_words(shown), signature=result.signature)
+    rows = [Row(_comparison_cells(one, figure_of(result, one), len(pairs) > 1, tested)) for one in shown]
+    same = [f"A is {a}, B is {b}." for a, b in pairs] if len(pairs) == 1 else []
+    notes = [*same, *tests_words(shown)]
+    return table(identifier, title, headings, rows, *notes, signature=result.signature, stacked=True)
 
 
-def _comparison_cells(one: Comparison, figure: Figure | None, tested: bool) -> list[Cell]:
+def _comparison_cells(one: Comparison, figure: Figure | None, named: bool, tested: bool) -> list[Cell]:
     unit = figure.unit if figure else ""
-    words = comparison_words(one)
+    words = " ".join(comparison_words(one))
     bracket = cells.interval_text(one.interval, unit)
     difference = join(
         element("b", cells.difference_text(one.difference, unit)),
         element("small", bracket) if bracket else None,
     )
     reduction = None if one.relative_reduction is None else cells.percent(one.relative_reduction)
-    made = [
+    units = cells.MISSING if one.not_comparable else f"{one.won} / {one.lost} / {one.tied}"
+    return [
         Cell(cells.figure_words(figure) if figure else one.key, one.key, head=True),
-        Cell(one.a, one.a),
-        Cell(one.b, one.b),
+        *([Cell(one.a, one.a), Cell(one.b, one.b)] if named else []),
         Cell(cells.value_text(one.a_value, unit), one.a_value, numeric=True),
         Cell(cells.value_text(one.b_value, unit), one.b_value, numeric=True),
         Cell("not comparable" if one.not_comparable else difference, one.difference, numeric=True),
         Cell(reduction or cells.MISSING, one.relative_reduction, numeric=True),
+        *(_p_cells(one) if tested else []),
+        Cell(units, one.won - one.lost, numeric=True),
+        Cell(element("span", words, class_="caution") if words else "", words),
     ]
-    if tested:
-        made += [
-            Cell(cells.p_text(one.p_value), one.p_value, numeric=True),
-            Cell(cells.p_text(one.p_adjusted), one.p_adjusted, numeric=True),
-        ]
-    units = cells.MISSING if one.not_comparable else f"{one.won} / {one.lost} / {one.tied}"
-    spoken = element("span", " ".join(words), class_="caution") if words else ""
-    return [*made, Cell(units, one.won - one.lost, numeric=True), Cell(spoken, " ".join(words))]
+
+
+def _p_cells(one: Comparison) -> list[Cell]:
+    return [Cell(cells.p_text(value), value, numeric=True) for value in (one.p_value, one.p_adjusted)]
 
 
 # --- sections -----------------------------------------------------------------------------------

@@ -21,9 +21,7 @@ DRAWN_EVENTS = 600
 DRAWN_SAMPLES = 4000
 """Samples of one score path, and intervals of one lane, that a page holds for an event."""
 
-POSITIVE = frozenset(
-    {"positive", "true positive", "hit", "matched", "miss", "missed", "missed positive", "false negative"}
-)
+POSITIVE = frozenset({"positive", "true positive", "hit", "tp", "false negative", "miss", "missed", "fn"})
 """Status words that say: a trigger is right here."""
 
 LEGEND = (
@@ -194,7 +192,7 @@ def timeline(identifier: str, section: TimelineSection, result: Result, room: in
         element(
             "p",
             "On the timeline: n and p go to the next and previous event, + and − zoom, the arrow keys move, "
-            "0 shows the whole event, Home its anchor.",
+            "0 shows the whole excerpt, Home the anchor.",
             class_="note keys",
         ),
         element("details", element("summary", "Counts of all events"), _counts(identifier, section, result)),
@@ -248,7 +246,7 @@ def _controls(events: Sequence[TimelineEvent]) -> Html:
             _button("next", "next ▶"),
             _button("out", "−", "zoom out"),
             _button("in", "+", "zoom in"),
-            _button("all", "whole event"),
+            _button("all", "whole excerpt"),
             class_="buttons",
         ),
         element("output", class_="position", aria_live="polite"),

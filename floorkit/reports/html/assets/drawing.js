@@ -114,7 +114,7 @@ floorkit.drawIntervals = ({ pen, x, left, right, colours }, lane, { top, height 
     const from = Math.max(x(start), left - 5);
     const to = Math.min(x(stop), right + 5);
     if (to < left || from > right) continue;
-    const size = Math.max(1, to - from);
+    const size = Math.max(stop > start ? 1 : 3, to - from);
     pen.globalAlpha = lane.role === "window" ? 0.45 : 0.85;
     pen.fillStyle = colour;
     pen.fillRect(from, top, size, height);

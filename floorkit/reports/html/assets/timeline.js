@@ -181,7 +181,7 @@ floorkit.Timeline = class {
     const lines = [
       `${event.kind} event ${event.id} of run ${event.run} in ${event.unit}: ${event.status}, ${event.outcome}` +
         (event.score === null ? "." : `, score ${Number(event.score.toPrecision(6))}.`),
-      `Anchor at ${at(event.anchor)}, event from ${at(event.span[0])} to ${at(event.span[1])}` +
+      `Anchor at ${at(event.anchor)}` +
         (event.window ? `, window from ${at(event.window[0])} to ${at(event.window[1])}` : "") +
         (event.competing === null ? "" : `, competing boundary at ${at(event.competing)}`) +
         (event.end === null ? "." : `, outcome at ${at(event.end)}.`),
