@@ -55,6 +55,16 @@ class Annotations:
     def __len__(self) -> int:
         return len(self.frame)
 
+    def select(self, indices: NDArray[np.intp]) -> Annotations:
+        """The annotations at ``indices``, in that order."""
+        return Annotations(
+            self.frame[indices],
+            self.category[indices],
+            self.score[indices],
+            self.distance[indices],
+            tuple(self.polygons[index] for index in indices.tolist()),
+        )
+
     def by_frame(self) -> dict[int, list[int]]:
         """Indices of the annotations of every frame, in file order."""
         frames: dict[int, list[int]] = {}

@@ -35,11 +35,23 @@ _SEGMENTATION: Final = b'"segmentation"'
 
 @frozen(eq=False)
 class Document:
-    """A parsed file: its annotations in file order and the SHA-256 of the file's bytes."""
+    """A parsed file.
+
+    Parameters
+    ----------
+    annotations
+        In file order.
+    file_name, sha256, size
+        The file's name without its folder, and SHA-256 (hex) and number of its bytes.
+    is_control
+        Whether it stands for a control's predictions.
+    """
 
     annotations: Annotations
+    file_name: str
     sha256: str
     size: int
+    is_control: bool = False
 
 
 def read_document(path: Path, name: str, *, scored: bool) -> Document:
@@ -87,7 +99,7 @@ def read_document(path: Path, name: str, *, scored: bool) -> Document:
                 "wait until whatever writes it has finished, then run again",
             )
         )
-    return Document(annotations, hashed.digest.hexdigest(), before.st_size)
+    return Document(annotations, path.name, hashed.digest.hexdigest(), before.st_size)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int, int, int]:

@@ -42,7 +42,7 @@ def load(path: Path) -> list[Annotation]:
 
 
 def _is_class(annotation: Annotation) -> bool:
-    return 0 <= annotation["category_id"] < N_CLASSES
+    return bool(0 <= annotation["category_id"] < N_CLASSES)
 
 
 def _buckets(annotations: Iterable[Annotation], *keys: str) -> dict[tuple[Any, ...], list[Annotation]]:
@@ -236,7 +236,7 @@ def arcs(gold: Sequence[tuple[float, float]], predicted: Sequence[tuple[float, f
     """Great-circle distances in degrees, shape [G, P]."""
     directions = []
     for points in (gold, predicted):
-        places = np.array(points, dtype=kind)
+        places: Array = np.array(points, dtype=kind)
         azimuth = np.radians(places[:, 0] / 360 * 360 - 180)
         directions.append((azimuth, np.radians(90 - places[:, 1] / 179 * 180)))
     (a_azimuth, a_elevation), (b_azimuth, b_elevation) = directions
