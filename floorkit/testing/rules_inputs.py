@@ -25,8 +25,6 @@ CORRUPTIONS: Mapping[str, Callable[[Path], object]] = {
     "cut in half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
     "removed": lambda path: path.unlink(),
 }
-MUST_BE_TOLD = ("replaced by garbage", "removed")
-"""The others may leave a valid file, such as one without any event."""
 
 
 @attrs.frozen
@@ -88,8 +86,8 @@ def corrupted_inputs(evidence: Evidence) -> Iterator[str]:
     """A file that is damaged, cut, empty or missing never crashes the plugin, and its fault is told with
     its name.
 
-    Garbage and a missing file must be told (a missing prediction by its unit at least); an empty or a cut
-    file may happen to be valid.
+    Garbage must be told. A missing file may be optional, and an empty or a cut one may happen to be valid; where
+    they are not, the fault names the file (a missing one its unit at least).
     """
     whole = copy(evidence)
     for original, role in _one_of_each(evidence).items():
@@ -135,5 +133,5 @@ def _told(manifest: Path, evidence: Evidence, path: Path, place: str, name: str)
     if findings.all:
         if not any(one in str(problem) for problem in findings.all for one in names):
             yield f"{place}: the problem does not name the file: {findings.all[0]}"
-    elif name in MUST_BE_TOLD:
+    elif name == "replaced by garbage":
         yield f"{place}: goes unnoticed"

@@ -141,17 +141,15 @@ def single_unit(evidence: Evidence) -> Iterator[str]:
 
 @rule("measure")
 def figures_have_counts(evidence: Evidence) -> Iterator[str]:
-    """Every figure says out of how many: a rate has count and denominator, a count its count, others a
-    denominator.
+    """Every figure says out of how many: a rate has count and denominator, a count its count, others (but for
+    thresholds, whose unit is "score") a denominator.
 
     100 % of 2 is not 100 % of 2000.
     """
+    needed = {"rate": ("count", "denominator"), "count": ("count",), "score": ()}
     for run, figures in evidence.figures.items():
         for figure in figures:
-            needed = {"rate": ("count", "denominator"), "count": ("count",)}.get(
-                figure.unit, ("denominator",)
-            )
-            for name in needed:
+            for name in needed.get(figure.unit, ("denominator",)):
                 unknown = figure.value is None and name == "count"
                 if getattr(figure, name) is None and not unknown:
                     yield f"run {run}: figure {figure.key} ({figure.unit}) has no {name}"

@@ -123,20 +123,19 @@ def _little_endian(table: Table) -> Table:
 
 @rule("score")
 def tables_alike(evidence: Evidence) -> Iterator[str]:
-    """Every unit of every run has the same tables, with the same columns, types, row shapes and categories.
+    """Every unit of a run has the same tables, with the same columns, types, row shapes and categories.
 
     Pools put the tables of all units together; a code means the same in each of them.
     """
-    expected: dict[str, Any] = {}
-    first = ""
+    forms: dict[str, tuple[str, dict[str, Any]]] = {}
     for (run, (split, unit)), tables in evidence.tables.items():
         found = {name: _form(table) for name, table in tables.items()}
-        place = key(run, split, unit)
-        if not first:
-            expected, first = found, place
+        place = f"{split} unit {unit}"
+        first, expected = forms.setdefault(run, (place, found))
         for name in sorted({*expected, *found}):
-            if expected.get(name) != found.get(name):
-                yield f"table {name!r} of {place} is {found.get(name)}, of {first} {expected.get(name)}"
+            ours, theirs = expected.get(name), found.get(name)
+            if ours != theirs:
+                yield f"run {run}, table {name!r}: in {first} {ours}, in {place} {theirs}"
 
 
 def _form(table: Table) -> dict[str, Any]:

@@ -139,6 +139,65 @@ BROKEN: dict[str, tuple[list[tuple[str, str]], str]] = {
 }
 
 
+READS = 'return read(context, unit.gold.files["gold"], 1)'
+MORE_BROKEN: list[tuple[str, list[tuple[str, str]], str]] = [
+    (
+        "hook-signatures",
+        [("@hookimpl\ndef floorkit_report", "def floorkit_report")],
+        "hook without @hookimpl",
+    ),
+    ("hook-signatures", [("def floorkit_report", "def floorkit_reports")], "did you mean 'floorkit_report'?"),
+    ("protocol-declared", [('caveats=("It measures nothing real.",),', "")], "Protocol.caveats is empty"),
+    (
+        "protocol-declared",
+        [('measures="whether labels are detected"', 'measures=" "')],
+        "Protocol.measures is",
+    ),
+    ("params-round-trip", [("import frozen\n", "import define as frozen\n")], "Params can be changed"),
+    ("counts-add-up", [("count=alarms,", "count=negatives + 1,")], "is not between 0 and its denominator"),
+    ("counts-add-up", [("denominator=negatives,", "denominator=negatives + 1,")], "over units"),
+    ("measure-repeatable", [("headline=True", "headline=False")], "no figure is a headline figure"),
+    (
+        "tables-complete",
+        [('denominator="denominator"', 'denominator="out_of"')],
+        "'out_of', which is no column",
+    ),
+    (
+        "json-without-nan",
+        [("yield run.name, figure.name, figure.value,", 'yield run.name, "", float("inf"),')],
+        "inf",
+    ),
+    (
+        "no-prints",
+        [(MEASURE, f"    import warnings\n    warnings.warn('slow')\n{MEASURE}")],
+        "UserWarning: slow",
+    ),
+    (
+        "no-prints",
+        [(MEASURE, f'    import os\n    os.write(1, b"low")\n{MEASURE}')],
+        "below Python's own: 'low",
+    ),
+    ("no-global-state", [(MEASURE, f'    import os\n    os.environ["A"] = "{{}}"\n{MEASURE}')], "os.environ"),
+    (
+        "corrupted-inputs",
+        [(READS, f"try:\n        {READS}\n    except InputError:\n        return [0] * 7")],
+        "u0.json), replaced by garbage: goes unnoticed",
+    ),
+    (
+        "corrupted-inputs",
+        [('Problem("cannot be read", shown(path, context.root), str(error))', 'Problem("cannot be read")')],
+        "the problem does not name the file: cannot be read",
+    ),
+]
+
+
+@pytest.mark.parametrize("index", range(len(MORE_BROKEN)))
+def test_other_breaches_of_a_rule_are_caught(index: int, install: Callable[..., Path]) -> None:
+    rule, changes, expected = MORE_BROKEN[index]
+    name = f"more_{index}"
+    assert expected in report(install(name, *changes), name, rule)
+
+
 def test_every_rule_has_a_broken_plugin_and_a_text() -> None:
     assert BROKEN.keys() == RULES.keys()
     assert all(rule.sentence.endswith(".") and rule.why.endswith(".") for rule in RULES.values())
