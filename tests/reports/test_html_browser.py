@@ -205,7 +205,7 @@ def canvas(view: View) -> str:
 
 def test_timelines_go_from_event_to_event_by_keyboard_and_say_what_is_shown(view: View) -> None:
     assert position(view) == "event 1 of 40"
-    assert "event e0 of run baseline in Session_0: positive, true trigger, score 0." in words(view)
+    assert "e0, response, run baseline, in Session_0: positive, true trigger, score 0." in words(view)
     assert "Anchor at 2.4 s" in words(view)
     assert "competing boundary at 4 s, outcome at 2.8 s" in words(view)
     first, target = canvas(view), view.find(f"{TIMELINE} canvas")

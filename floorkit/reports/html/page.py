@@ -156,6 +156,7 @@ def _overview(evaluated: Sequence[Entry]) -> Html:
     rows = []
     for number, (result, _) in enumerate(evaluated, 1):
         runs = [element("li", run.name) for run in result.user_runs]
+        marks = [element("li", _badge(mark)) for mark in result.marks]
         rows.append(
             element(
                 "tr",
@@ -163,7 +164,7 @@ def _overview(evaluated: Sequence[Entry]) -> Html:
                 element("td", f"{result.protocol.id}@{result.version}"),
                 element("td", element("ul", runs)),
                 element("td", coverage_words(result)),
-                element("td", element("ul", [element("li", _badge(mark)) for mark in result.marks])),
+                element("td", element("ul", marks) if marks else "none"),
             )
         )
     headings = ("entry", "protocol", "runs", "coverage", "marks")

@@ -110,6 +110,8 @@ floorkit.drawIntervals = ({ pen, x, left, right, colours }, lane, { top, height 
   const colour = colours[lane.role];
   pen.textAlign = "left";
   pen.textBaseline = "middle";
+  pen.fillStyle = colours.rule;
+  if (!lane.path.length) pen.fillRect(left, top + height, right - left, 1);
   for (const [start, stop, text] of lane.intervals) {
     const from = Math.max(x(start), left - 5);
     const to = Math.min(x(stop), right + 5);

@@ -33,7 +33,7 @@ floorkit.Timeline = class {
     this.chosen = this.events.filter((event) => wanted.every(([name, value]) => event[name] === value));
     this.chooser.replaceChildren(
       ...this.chosen.map((event) => {
-        const words = [event.id, event.unit, floorkit.seconds(event.anchor), event.status, event.outcome];
+        const words = [event.id, event.run, event.unit, floorkit.seconds(event.anchor), event.status, event.outcome];
         return floorkit.make("option", words.filter(Boolean).join(" · "));
       }),
     );
@@ -179,7 +179,7 @@ floorkit.Timeline = class {
     }
     const at = floorkit.seconds;
     const lines = [
-      `${event.kind} event ${event.id} of run ${event.run} in ${event.unit}: ${event.status}, ${event.outcome}` +
+      `${event.id}, ${event.kind}, run ${event.run}, in ${event.unit}: ${event.status}, ${event.outcome}` +
         (event.score === null ? "." : `, score ${Number(event.score.toPrecision(6))}.`),
       `Anchor at ${at(event.anchor)}` +
         (event.window ? `, window from ${at(event.window[0])} to ${at(event.window[1])}` : "") +
