@@ -108,6 +108,8 @@ def _plugins(plugins: Sequence[Plugin]) -> Iterator[Finding]:
         loaded.append(result)
         names = ", ".join(protocol.id for protocol in result.protocols) or "no protocol"
         yield Finding("ok", subject, f"loads: {names}; {_short(plugin.source)} at {plugin.location}")
+        for problem in registry.deprecations(result):
+            yield Finding("warning", subject, f"{problem.where} is deprecated: {problem.found}")
     if not plugins:
         yield Finding("warning", "plugins", "none is installed", "pip install a protocol: floorkit-NAME")
     for problem in registry.conflicts(loaded):

@@ -215,6 +215,23 @@ def commands(loaded: Loaded) -> tuple[list[Any], list[Problem]]:
         ]
 
 
+def deprecations(loaded: Loaded) -> list[Problem]:
+    """Hooks and hook arguments of a plugin that the next minor version of the interface will not have."""
+    found = []
+    for name in loaded.hooks:
+        options = getattr(getattr(hooks, name), f"{hooks.PROJECT}_spec")
+        arguments = inspect.signature(getattr(loaded.module, name)).parameters
+        told = [(name, options["warn_on_impl"])]
+        told += [
+            (f"{name}, argument {argument}", warning)
+            for argument, warning in (options["warn_on_impl_args"] or {}).items()
+            if argument in arguments
+        ]
+        who = f"{loaded.plugin.distribution} {loaded.plugin.version}"
+        found += [Problem("deprecated", f"{who}: {place}", str(text)) for place, text in told if text]
+    return found
+
+
 def conflicts(loaded: Iterable[Loaded]) -> list[Problem]:
     """Protocol ids and entry point names that two distributions claim; both are named."""
     claims: dict[tuple[str, str], list[str]] = {}

@@ -31,6 +31,7 @@ def describe() -> list[dict[str, Any]]:
             "location": location,
             "protocols": [],
             "hooks": [],
+            "deprecations": [],
             "problems": [],
             "trace": "",
         }
@@ -42,6 +43,7 @@ def describe() -> list[dict[str, Any]]:
                 {"id": protocol.id, "title": protocol.title} for protocol in loaded.protocols
             ]
             entry["hooks"] = list(loaded.hooks)
+            entry["deprecations"] = [str(problem) for problem in registry.deprecations(loaded)]
             entry["problems"] = [str(problem) for problem in registry.commands(loaded)[1]]
         described.append(entry)
     return described
@@ -73,6 +75,8 @@ def print_plugins(as_json: bool, debug: bool) -> None:
             click.echo(f"  protocol   {protocol['id']}: {protocol['title']}")
         if entry["hooks"]:
             click.echo("  hooks      " + ", ".join(entry["hooks"]))
+        for problem in entry["deprecations"]:
+            click.echo("  DEPRECATED " + problem.replace("\n", "\n             "))
         for problem in entry["problems"]:
             click.echo("  FAILED     " + problem.replace("\n", "\n             "))
         if debug and entry["trace"]:

@@ -86,8 +86,8 @@ def corrupted_inputs(evidence: Evidence) -> Iterator[str]:
     """A file that is damaged, cut, empty or missing never crashes the plugin, and its fault is told with
     its name.
 
-    Garbage must be told. A missing file may be optional, and an empty or a cut one may happen to be valid; where
-    they are not, the fault names the file (a missing one its unit at least).
+    Garbage must be told. A missing file may be optional, and an empty or a cut one may happen to be valid;
+    where they are not, the fault names the file (a missing one its unit at least).
     """
     whole = copy(evidence)
     for original, role in _one_of_each(evidence).items():
