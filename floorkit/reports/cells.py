@@ -141,18 +141,34 @@ def cell_text(value: Any, column: ColumnSpec) -> str:
 
 
 def merged_columns(columns: Sequence[ColumnSpec]) -> list[int]:
-    """Indices of the columns to show: those that stand as another's count or denominator are left out."""
+    """Indices of the columns to show: without those that stand beside the value of another one.
+
+    These are the counts and denominators that a column names, and its interval: the columns ``NAME_low``
+    and ``NAME_high`` beside ``NAME``.
+    """
+    names = {column.name for column in columns}
     merged = {name for column in columns for name in (column.count, column.denominator) if name}
+    for name in names:
+        if _interval_names(name) <= names:
+            merged |= _interval_names(name)
     return [index for index, column in enumerate(columns) if column.name not in merged]
 
 
-def row_counts(columns: Sequence[ColumnSpec], row: Sequence[Any]) -> list[str]:
-    """For each column its ``count/denominator`` in a row, empty where it names neither."""
+def _interval_names(name: str) -> set[str]:
+    return {f"{name}_low", f"{name}_high"}
+
+
+def row_details(columns: Sequence[ColumnSpec], row: Sequence[Any]) -> list[list[str]]:
+    """For each column what stands beside its value in a row: interval and ``count/denominator``."""
     fields = {column.name: value for column, value in zip(columns, row, strict=True)}
-    return [
-        count_text(value, fields.get(column.count), fields.get(column.denominator))
-        for column, value in zip(columns, row, strict=True)
-    ]
+    details = []
+    for column, value in zip(columns, row, strict=True):
+        low, high = fields.get(f"{column.name}_low"), fields.get(f"{column.name}_high")
+        bounds = [cell_text(bound, column).removesuffix(" %") for bound in (low, high) if bound is not None]
+        bracket = f"[{', '.join(bounds)}]" if len(bounds) == 2 else ""
+        counts = count_text(value, fields.get(column.count), fields.get(column.denominator))
+        details.append([words for words in (bracket, counts) if words])
+    return details
 
 
 def count_text(value: Any, count: Any, denominator: Any) -> str:

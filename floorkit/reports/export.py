@@ -89,10 +89,19 @@ def _texts(table: StoredTable, shown: bool) -> tuple[list[ColumnSpec], list[list
     ]
     rows = []
     for row in table.rows:
-        counts = cells.row_counts(table.columns, row)
-        texts = [(cells.cell_text(row[index], table.columns[index]), counts[index]) for index in kept]
-        rows.append([f"{text} ({count})" if count else text for text, count in texts])
+        details = cells.row_details(table.columns, row)
+        rows.append(
+            [
+                " ".join([cells.cell_text(row[index], table.columns[index]), *map(_aside, details[index])])
+                for index in kept
+            ]
+        )
     return [table.columns[index] for index in kept], rows
+
+
+def _aside(words: str) -> str:
+    """What stands beside a value: intervals have brackets already, counts get some."""
+    return words if words.startswith("[") else f"({words})"
 
 
 def _csv(table: StoredTable, origin: Origin, shown: bool) -> str:

@@ -61,12 +61,18 @@ def test_headings_tell_units_once() -> None:
     assert cells.figure_words(figure) == "recall at horizon 0.2 s, stratum all"
 
 
-def test_counts_are_merged_into_the_rate_that_names_them() -> None:
+def test_intervals_and_counts_are_merged_into_the_column_that_they_belong_to() -> None:
     columns = [
         ColumnSpec("recall", kind="rate", count="hits", denominator="positives"),
+        ColumnSpec("recall_low", kind="rate"),
+        ColumnSpec("recall_high", kind="rate"),
         ColumnSpec("hits", kind="integer"),
         ColumnSpec("positives", kind="integer"),
         ColumnSpec("note"),
+        ColumnSpec("gain_low", kind="float"),
     ]
-    assert cells.merged_columns(columns) == [0, 3]
-    assert cells.row_counts(columns, (0.5, 1, 2, "x")) == ["1/2", "", "", ""]
+    assert [columns[index].name for index in cells.merged_columns(columns)] == ["recall", "note", "gain_low"]
+    details = cells.row_details(columns, (0.5, 0.25, 0.75, 1, 2, "x", 0.1))
+    assert details[0] == ["[25.0, 75.0]", "1/2"]
+    assert details[5:] == [[], []]
+    assert cells.row_details(columns, (0.5, None, None, 1, 2, "x", None))[0] == ["1/2"]

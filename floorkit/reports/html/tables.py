@@ -276,12 +276,12 @@ def section(
     rows = []
     source = shown.iterate()
     for values in islice(source, limit):
-        counts = cells.row_counts(columns, values)
+        details = cells.row_details(columns, values)
         made = []
         for index in kept:
             column, value = columns[index], values[index]
             words = cells.cell_text(value, column)
-            content = join(words, element("small", counts[index])) if counts[index] else words
+            content = join(words, [element("small", one) for one in details[index]])
             made.append(
                 Cell(content, _plain_key(value), column.kind not in ("text", "flag"), index == run_column)
             )
