@@ -66,8 +66,8 @@ API_VERSION = (1, 0)
 """Version of this contract. A plugin module may state ``FLOORKIT_API = (1, 0)``: the one it needs.
 
 A new hook or argument raises the second number. One that is to go is marked with
-``warn_on_impl=FutureWarning("use ... instead")`` (an argument with ``warn_on_impl_args``), warns for one minor
-version, and is then removed, which raises the first number.
+``warn_on_impl=FutureWarning("use ... instead")`` (an argument with ``warn_on_impl_args``), warns for one
+minor version, and is then removed, which raises the first number.
 """
 
 hookspec = pluggy.HookspecMarker(PROJECT)
