@@ -1,4 +1,4 @@
-"""The command line: golden cases end to end, files with their columns, marks, baselines."""
+"""The command line: files with their columns, marks, comparability, controls, baselines."""
 
 from __future__ import annotations
 
@@ -13,65 +13,8 @@ import pytest
 from floorkit.formats.dense import horizon_seconds
 
 GOLDEN = Path(__file__).parent / "golden"
-CASES = sorted(path.name for path in GOLDEN.iterdir())
-RATES = {
-    "response": ("no_response_trigger_rate", "false_entries_per_minute"),
-    "yield": ("continue_false_stop_rate", "false_stops_per_minute"),
-}
-
 RunCase = Callable[..., Any]
 Entry = dict[str, Any]
-
-
-def number(text: str) -> float | None:
-    return None if text == "" else float(text)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_golden_cases_through_the_command_line(case: str, run_case: RunCase) -> None:
-    outcome = run_case(GOLDEN / case, process=case in {"basic", "common_support"})
-    assert outcome.code == 0, outcome.err
-    definition = json.loads((GOLDEN / case / "case.json").read_text(encoding="utf-8"))
-    expected = json.loads((GOLDEN / case / "expected.json").read_text(encoding="utf-8"))["runs"]
-    rows = {
-        (row["run"], row["stratum"], float(row["horizon_s"])): row
-        for row in outcome.rows("summary_events.csv")
-    }
-    for run, figures in expected.items():
-        for event in figures["events"]:
-            family, seconds = event["family"], horizon_seconds(event["horizon"])
-            for stratum, values in {"all": event, **event.get("strata", {})}.items():
-                row = rows.pop((run, stratum, seconds)) if family == "yield" else rows[run, stratum, seconds]
-                for name in (
-                    "candidates",
-                    "ineligible",
-                    "positive",
-                    "negative",
-                    "censored",
-                    "unobservable",
-                    "invalid",
-                ):
-                    assert row[f"{family}_{name}"] == str(values[name])
-                assert number(row[f"{family}_ap"]) == pytest.approx(values["ap"], abs=1e-9)
-                for recall, at_recall in values["at_recall"].items():
-                    rate, minute = (f"{name}_at_recall_{recall}" for name in RATES[family])
-                    assert number(row[f"{family}_threshold_at_recall_{recall}"]) == at_recall["threshold"]
-                    assert number(row[rate]) == pytest.approx(at_recall["trigger_rate"], abs=1e-12)
-                    assert number(row[minute]) == pytest.approx(at_recall["per_minute"], abs=1e-12)
-    assert not rows, "rows without a golden value"
-    scored = [
-        {
-            "run": run, "session": session, "recording": recording, "family": family, "boundary_row": b,
-            "source_row": s, "outcome_row": w, "competing_row": c, "status": status,
-            "horizon_s": horizon_seconds(k) if k else None, "score": score,
-        }
-        for run in definition["runs"]
-        for session, recording, family, b, s, w, c, k, status, score in expected[run]["scored"]
-    ]
-    for row, wanted in zip(outcome.rows("summary_scored_events.csv"), scored, strict=True):
-        assert {name: row[name] for name in wanted} == {
-            name: "" if value is None else str(value) for name, value in wanted.items()
-        }
 
 
 def test_the_columns_of_the_files_are_the_promised_ones(run_case: RunCase) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .conftest import GOLDEN
+GOLDEN = Path(__file__).parent / "golden"
 
 MANIFEST = """\
 [protocols.demo]

@@ -1,4 +1,7 @@
-"""The golden cases: counts, statuses, thresholds and scores exactly, other figures to 1e-12, AP to 1e-9."""
+"""The golden cases through the command line.
+
+Counts, statuses, thresholds and scores exactly, other figures to 1e-12, AP and the Brier score to 1e-9.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from floorkit_competing_risk.kernel import FAMILIES, STATUSES
 
-from floorkit.core.values import Figure, figure_key
 from floorkit.formats.dense import horizon_seconds
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -35,10 +36,7 @@ AT_RECALL = {
         "per_minute": "false_stops_per_minute_at_recall_{}",
     },
 }
-
-
-def test_there_are_golden_cases() -> None:
-    assert len(CASES) == 13
+Row = Mapping[str, Any]
 
 
 def close(found: float | None, expected: float | None, tolerance: float) -> bool:
@@ -47,81 +45,76 @@ def close(found: float | None, expected: float | None, tolerance: float) -> bool
     return math.isclose(found, expected, rel_tol=0, abs_tol=tolerance)
 
 
-class Checked:
-    """Figures, looked up by name and place; every figure that is looked up is remembered."""
-
-    def __init__(self, figures: Mapping[str, Figure], coordinates: Mapping[str, str]) -> None:
-        self.figures = figures
-        self.coordinates = coordinates
-        self.seen: set[str] = set()
-
-    def value(self, name: str, horizon: int, stratum: str = "") -> float | None:
-        at = {"horizon_s": horizon_seconds(horizon), **self.coordinates}
-        key = figure_key(name, at | ({"stratum": stratum} if stratum else {}))
-        self.seen.add(key)
-        figure = self.figures[key]
-        assert (figure.value is None) == bool(figure.reason)
-        return figure.value
-
-
-def check_events(
-    checked: Checked, expected: Mapping[str, Any], family: str, horizon: int, stratum: str
-) -> None:
-    for name in COUNTS:
-        assert checked.value(f"{family}_{name}", horizon, stratum) == expected[name], name
+def check_events(row: Row, expected: Row, family: str) -> set[str]:
+    """Compare a family's part of a row; returns the columns that were compared."""
+    exact = {f"{family}_{name}": expected[name] for name in COUNTS}
     if family == "response":
-        assert checked.value("response_short_resume", horizon, stratum) == expected["short_resume"]
-    assert close(checked.value(f"{family}_ap", horizon, stratum), expected["ap"], 1e-9)
+        exact["response_short_resume"] = expected["short_resume"]
+    other = {}
     for recall, at_recall in expected["at_recall"].items():
         assert set(at_recall) == set(AT_RECALL[family])
-        for name, column in AT_RECALL[family].items():
-            found = checked.value(column.format(recall), horizon, stratum)
-            tolerance = 0 if name in {"threshold", "trigger_count", "short_resume_trigger_count"} else 1e-12
-            assert close(found, at_recall[name], tolerance), (name, recall, found, at_recall[name])
+        for name, value in at_recall.items():
+            is_exact = name == "threshold" or name.endswith("_count")
+            (exact if is_exact else other)[AT_RECALL[family][name].format(recall)] = value
+    assert {name: row[name] for name in exact} == exact
+    assert close(row[f"{family}_ap"], expected["ap"], 1e-9)
+    for name, value in other.items():
+        assert close(row[name], value, 1e-12), (name, row[name], value)
+    return {*exact, *other, f"{family}_ap"}
+
+
+def check_run(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare every figure of a run; no row and no column is left over."""
+    rows = {(row["horizon_s"], row["stratum"]): row for row in found["events"]}
+    seen: dict[tuple[float, str], set[str]] = {place: set() for place in rows}
+    for event in expected["events"]:
+        for stratum, values in {"all": event, **event.get("strata", {})}.items():
+            place = horizon_seconds(event["horizon"]), stratum
+            seen[place] |= check_events(rows[place], values, event["family"])
+    labels = {"run", "horizon_s", "stratum", "decision_timing", "exploratory"}
+    for place, row in rows.items():
+        assert set(row) - labels == seen[place]
+    for row, frame in zip(found["framewise"], expected["framewise"], strict=True):
+        assert row["horizon_s"] == horizon_seconds(frame["horizon"])
+        assert set(row) - labels == set(frame) - {"horizon"}
+        for name in set(frame) - {"horizon"}:
+            tolerance = 1e-9 if name.endswith("_ap") or name == "brier" else 0
+            assert close(row[name], frame[name], tolerance), (name, row, frame)
+
+
+def scored_rows(run: str, expected: list[list[Any]]) -> list[dict[str, str]]:
+    """The golden candidates as rows of summary_scored_events.csv."""
+    rows = [
+        {
+            "run": run,
+            "session": session,
+            "recording": recording,
+            "family": family,
+            "boundary_row": b,
+            "source_row": s,
+            "outcome_row": w,
+            "competing_row": c,
+            "status": status,
+            "horizon_s": horizon_seconds(k) if k else None,
+            "score": score,
+        }
+        for session, recording, family, b, s, w, c, k, status, score in expected
+    ]
+    return [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
+def test_there_are_golden_cases() -> None:
+    assert len(CASES) == 13
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_figures_are_the_golden_ones(case: str, evaluate: Callable[..., dict[str, Any]]) -> None:
+def test_a_golden_case_gives_its_figures_statuses_and_scores(case: str, run_case: Callable[..., Any]) -> None:
+    outcome = run_case(GOLDEN / case, process=case in {"basic", "common_support"})
+    assert outcome.code == 0, outcome.err
     expected = json.loads((GOLDEN / case / "expected.json").read_text(encoding="utf-8"))["runs"]
-    runs = evaluate(GOLDEN / case)
-    assert set(runs) == set(expected)
-    for run, one in runs.items():
-        checked = Checked(one.figures, one.context.params.coordinates)
-        for event in expected[run]["events"]:
-            family, horizon = event["family"], event["horizon"]
-            check_events(checked, event, family, horizon, "")
-            for stratum, inner in event.get("strata", {}).items():
-                check_events(checked, inner, family, horizon, stratum)
-        for frame in expected[run]["framewise"]:
-            for name in set(frame) - {"horizon"}:
-                tolerance = 1e-9 if name.endswith("_ap") or name == "brier" else 0
-                assert close(checked.value(name, frame["horizon"]), frame[name], tolerance), (name, frame)
-        assert checked.seen == set(one.figures), "figures without a golden value"
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_scored_candidates_are_the_golden_ones(case: str, evaluate: Callable[..., dict[str, Any]]) -> None:
-    expected = json.loads((GOLDEN / case / "expected.json").read_text(encoding="utf-8"))["runs"]
-    for run, one in evaluate(GOLDEN / case).items():
-        found = []
-        for index, unit in enumerate(one.pool.units):
-            table = one.pool.table(index, "candidates")
-            for row in range(len(table)):
-                w, c = (int(table[name][row]) for name in ("outcome", "competing"))
-                start = [
-                    unit.name,
-                    int(table["recording"][row]),
-                    FAMILIES[table["family"][row]],
-                    int(table["boundary"][row]),
-                    int(table["source"][row]),
-                    None if w < 0 else w,
-                    None if c < 0 else c,
-                ]
-                if (table["status"][row] == 0).all():
-                    found.append([*start, 0, "ineligible", None])
-                    continue
-                for k, (status, score) in enumerate(
-                    zip(table["status"][row], table["score"][row], strict=True), start=1
-                ):
-                    found.append([*start, k, STATUSES[status], None if math.isnan(score) else float(score)])
-        assert found == expected[run]["scored"]
+    assert list(outcome.summary["runs"]) == list(expected)
+    for run, figures in expected.items():
+        check_run(outcome.summary["runs"][run], figures)
+    scored = [row for run, figures in expected.items() for row in scored_rows(run, figures["scored"])]
+    found = [{name: row[name] for name in scored[0]} for row in outcome.rows("summary_scored_events.csv")]
+    assert found == scored
