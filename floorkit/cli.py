@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import floorkit
+from floorkit.core.cache_commands import cache
 from floorkit.core.compare_commands import compare, history
 from floorkit.core.errors import FloorkitError, ManifestError, Problem
 from floorkit.formats.convert_commands import convert
@@ -81,6 +82,14 @@ def _manifest_options(command: Any) -> Any:
                 metavar="N",
                 help="Worker processes.",
             ),
+            click.option(
+                "--executor",
+                default="local",
+                show_default=True,
+                metavar="WHERE",
+                help="Where units are computed: local, dask, dask://HOST:PORT or ray.",
+            ),
+            click.option("--rehash", is_flag=True, help="Hash every input file, remembered or not."),
             click.option("--frozen", is_flag=True, help="Require a recorded source hash for all code."),
             click.option(
                 "--allow-source-drift",
@@ -98,17 +107,23 @@ def _manifest_options(command: Any) -> Any:
 
 @cli.command()
 @_manifest_options
+@click.option("--fresh", is_flag=True, help="Take nothing from the cache: hash, check and score everything.")
+@click.option("--explain-cache", is_flag=True, help="Say for each unit why it is reused or computed.")
 @click.option("--output", type=FOLDER, help="Results folder [default: the manifest's, else results].")
 def run(
     manifest: Path,
     only: Sequence[str],
     settings: Sequence[str],
     jobs: int,
+    executor: str,
+    rehash: bool,
     frozen: bool,
     allow_source_drift: bool,
     quiet: bool,
     as_json: bool,
     debug: bool,
+    fresh: bool,
+    explain_cache: bool,
     output: Path | None,
 ) -> None:
     """Evaluate the entries of MANIFEST, print the report and write the results.
@@ -117,12 +132,27 @@ def run(
     Examples:
       floorkit run protocols.toml --jobs 4
       floorkit run protocols.toml --only demo --set protocols.demo.params.window=full
+      floorkit run protocols.toml --explain-cache
+      floorkit run protocols.toml --executor dask://head-node:8786
     """
     from floorkit.core.prepare import Options
     from floorkit.run import Request, run_manifest
 
     options = Options(frozen=frozen, allow_source_drift=allow_source_drift)
-    request = Request(manifest, tuple(only), tuple(settings), jobs, options, output, quiet, as_json)
+    request = Request(
+        manifest=manifest,
+        only=tuple(only),
+        settings=tuple(settings),
+        jobs=jobs,
+        options=options,
+        output=output,
+        quiet=quiet,
+        as_json=as_json,
+        executor=executor,
+        fresh=fresh,
+        rehash=rehash,
+        explain_cache=explain_cache,
+    )
     run_manifest(request, sys.argv[1:])
 
 
@@ -133,6 +163,8 @@ def check(
     only: Sequence[str],
     settings: Sequence[str],
     jobs: int,
+    executor: str,
+    rehash: bool,
     frozen: bool,
     allow_source_drift: bool,
     quiet: bool,
@@ -144,7 +176,18 @@ def check(
     from floorkit.run import Request, check_manifest
 
     options = Options(frozen=frozen, allow_source_drift=allow_source_drift)
-    check_manifest(Request(manifest, tuple(only), tuple(settings), jobs, options, None, quiet, as_json))
+    request = Request(
+        manifest=manifest,
+        only=tuple(only),
+        settings=tuple(settings),
+        jobs=jobs,
+        options=options,
+        quiet=quiet,
+        as_json=as_json,
+        executor=executor,
+        rehash=rehash,
+    )
+    check_manifest(request)
 
 
 @cli.command()
@@ -177,7 +220,16 @@ def verify(results: Path, root: Path | None, as_json: bool) -> None:
     verify_results(results, root, as_json)
 
 
-for command in (compare, history, export_command, timelines_command, convert, reviews, *GETTING_STARTED):
+for command in (
+    cache,
+    compare,
+    history,
+    export_command,
+    timelines_command,
+    convert,
+    reviews,
+    *GETTING_STARTED,
+):
     cli.add_command(command)
 
 

@@ -19,8 +19,8 @@ from attrs import asdict, frozen
 
 import floorkit
 from floorkit.core import registry
+from floorkit.core.environment import package_versions
 from floorkit.core.errors import FloorkitError, Problem
-from floorkit.core.provenance import package_versions
 from floorkit.core.registry import Failed, Plugin
 from floorkit.core.results import check_output
 from floorkit.core.sources import package_location

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,10 @@ from attrs import frozen
 import floorkit
 from floorkit.core import manifest as manifests
 from floorkit.core import registry, results
+from floorkit.core.cache import Cache, location
 from floorkit.core.errors import FloorkitError, InputError, Problem, SourceDriftError
 from floorkit.core.evaluate import evaluate
+from floorkit.core.executors import Executor
 from floorkit.core.manifest import Manifest
 from floorkit.core.paths import resolve
 from floorkit.core.prepare import (
@@ -37,6 +39,7 @@ from floorkit.core.prepare import (
     with_mark,
 )
 from floorkit.core.provenance import FILE, provenance, verify
+from floorkit.core.reuse import Plan, plan
 from floorkit.core.statistics import Replicates
 from floorkit.core.structure import unknown_key
 from floorkit.core.values import Result, Section, to_json
@@ -59,6 +62,10 @@ class Request:
     output: Path | None = None
     quiet: bool = False
     as_json: bool = False
+    executor: str = "local"
+    fresh: bool = False
+    rehash: bool = False
+    explain_cache: bool = False
 
 
 def _now() -> str:
@@ -66,14 +73,22 @@ def _now() -> str:
 
 
 def prepare_all(
-    request: Request, manifest: Manifest, scratch: Path
-) -> tuple[list[Prepared], Findings, dict[str, str]]:
+    request: Request, manifest: Manifest, cache: Cache, executor: Executor, reuse: bool
+) -> tuple[list[Prepared], list[Plan], Findings, dict[str, str]]:
     """Steps 1 to 4 for every entry: registry, dataset, predictions, contents; all problems together.
+
+    Parameters
+    ----------
+    reuse
+        Look up score tables in the cache. Units whose tables are there need no check of their contents:
+        the same code has read the same bytes before.
 
     Returns
     -------
     prepared, findings
         Entries that can be scored where ``findings`` has no problems.
+    plans
+        What the cache has of each entry; none with ``reuse`` False or with problems.
     states
         For each entry in words, whether its source hash was verified.
     """
@@ -86,19 +101,21 @@ def prepare_all(
     if not request.options.allow_source_drift:
         findings.drift += drift
         if drift:
-            return [], findings, {}
+            return [], [], findings, {}
     hashed: Hashed = {}
     found = [prepare(manifest, name, hashed, findings) for name in manifest.document.protocols]
     prepared = [one for one in found if one is not None]
     findings.manifest += _compare_problems(manifest)
-    hash_inputs(prepared, hashed, request.jobs, findings)
-    for one in prepared:
-        with progress(f"checking {one.context.name}", len(one.dataset.units), request) as told:
-            check_contents(one, request.jobs, scratch, findings, told)
     if drift:
         prepared = [with_mark(one, unverified_mark(drift)) for one in prepared]
+    hash_inputs(prepared, hashed, request.jobs, findings, cache.digests)
+    plans = [plan(one, cache) for one in prepared] if reuse and not findings.all else []
+    runs = [one.missing for one in plans] or [one.all_runs for one in prepared]
+    for one, to_check in zip(prepared, runs, strict=True):
+        with progress(f"checking {one.context.name}", len(one.dataset.units), request) as told:
+            check_contents(one, to_check, executor, cache.work, findings, told)
     states = {one.context.name: _hash_state(one, drift, unrecorded) for one in prepared}
-    return prepared, findings, states
+    return prepared, plans, findings, states
 
 
 def _hash_state(one: Prepared, drift: Sequence[Problem], unrecorded: Sequence[str]) -> str:
@@ -135,17 +152,14 @@ def run_manifest(request: Request, command: Sequence[str]) -> None:
     manifest = manifests.read(request.manifest, request.settings).select(request.only)
     output = request.output or resolve(manifest.root, manifest.document.floorkit.output)
     results.check_output(output)
-    with scratch_folder() as scratch:
-        prepared, findings, states = prepare_all(request, manifest, scratch)
+    with workplace(request, manifest.root) as (cache, executor):
+        prepared, plans, findings, states = prepare_all(request, manifest, cache, executor, reuse=True)
         findings.stop()
+        tell_reuse(request, cache, plans)
         evaluated: list[results.Evaluated] = []
-        for one in prepared:
-            folder = scratch / one.context.name
-            folder.mkdir()
+        for one, its_plan in zip(prepared, plans, strict=True):
             with progress(f"scoring {one.context.name}", len(one.dataset.units), request) as told:
-                result, sections, replicates = evaluate(
-                    one, manifest.document.compare, folder, request.jobs, told
-                )
+                result, sections, replicates = evaluate(its_plan, manifest.document.compare, executor, told)
             evaluated.append(
                 results.Evaluated(result, sections, core_files(one, result, sections, replicates))
             )
@@ -155,6 +169,10 @@ def run_manifest(request: Request, command: Sequence[str]) -> None:
             evaluated[index] = attrs.evolve(evaluated[index], files={**evaluated[index].files, FILE: record})
         results.write(output, evaluated, pages(evaluated, manifest), keep=bool(request.only))
         report(request, evaluated, states, output)
+        for its_plan in plans:
+            its_plan.save()
+        if any(its_plan.reasons for its_plan in plans):
+            cache.prune()
 
 
 def core_files(
@@ -222,8 +240,8 @@ def report_console(stderr: bool = False) -> Iterator[Console]:
 def check_manifest(request: Request) -> None:
     """``floorkit check``: everything up to scoring, every problem listed."""
     manifest = manifests.read(request.manifest, request.settings).select(request.only)
-    with scratch_folder() as scratch:
-        prepared, findings, _ = prepare_all(request, manifest, scratch)
+    with workplace(request, manifest.root) as (cache, executor):
+        prepared, _, findings, _ = prepare_all(request, manifest, cache, executor, reuse=False)
     if request.as_json:
         problems = [attrs.asdict(problem) for problem in findings.all]
         click.echo(to_json({"manifest": str(request.manifest), "problems": problems}), nl=False)
@@ -295,10 +313,36 @@ def verify_results(folder: Path, root: Path | None, as_json: bool) -> None:
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A temporary folder for score tables, removed in the end whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="floorkit-") as folder:
-        yield Path(folder)
+def workplace(request: Request, root: Path) -> Iterator[tuple[Cache, Executor]]:
+    """The cache of manifests in ``root``, and where units are computed, for the length of a run."""
+    executor = Executor.parse(request.executor, request.jobs)
+    with ExitStack() as stack:
+        try:
+            cache = stack.enter_context(Cache.open(location(root), request.fresh, request.rehash))
+        except OSError as error:
+            if executor.backend != "local":
+                raise
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="floorkit-"))
+            cache = stack.enter_context(Cache.open(Path(folder), request.fresh, request.rehash))
+            if not request.quiet:
+                reason = error.strerror or str(error)
+                click.echo(f"floorkit: nothing is cached: {location(root)}: {reason}", err=True)
+        yield cache, stack.enter_context(executor)
+
+
+def tell_reuse(request: Request, cache: Cache, plans: Sequence[Plan]) -> None:
+    """Say on standard error what is taken from the cache, and with --explain-cache why not more."""
+    for one in plans:
+        if request.explain_cache:
+            for line in one.explain():
+                click.echo(line, err=True)
+        if one.reused and not request.quiet:
+            count = len(one.prepared.dataset.units)
+            click.echo(f"{one.prepared.context.name}: {one.reused} of {count} units reused", err=True)
+    if request.rehash and not request.quiet:
+        click.echo(f"{len(cache.digests.wrong)} remembered digests were wrong", err=True)
+    for path in cache.digests.wrong:
+        click.echo(f"{path}: changed, although size, time and inode did not", err=True)
 
 
 @contextmanager

@@ -1,30 +1,29 @@
-"""Checking and scoring units, in this process or in workers: the same bytes whatever the number.
+"""Checking and scoring one unit: what a worker does, be it this process, another, or one on a cluster.
 
-A worker gets names, hashes and plain values. It imports the plugin, hashes it again, and refuses to
-compute on a difference. One task is one unit with all its runs, so that gold is loaded once.
+A worker gets names, hashes and plain values. Before it imports the plugin it hashes its sources again, and
+it refuses to compute on a difference. One task is one unit with all its runs, so that gold is loaded once.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import socket
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 from attrs import field, frozen
 
-from floorkit.core import store
+from floorkit.core import registry, store
 from floorkit.core.errors import EvaluationError, FloorkitError, InputError, Problem, SourceDriftError
 from floorkit.core.manifest import ProtocolEntry
-from floorkit.core.registry import Team, core_source, team
-from floorkit.core.sources import InputFile
+from floorkit.core.registry import Team, core_source, normalized, team
+from floorkit.core.sources import InputFile, hash_plain
 from floorkit.core.structure import structure, unstructure
 from floorkit.core.values import Context, Run, Source, Tables, Unit
-
-Progress = Callable[[int], None]
-"""Called with the number of units that were finished."""
 
 
 @frozen
@@ -32,15 +31,22 @@ class Recipe:
     """All that a worker needs of an entry: names, hashes, plain values."""
 
     entry: ProtocolEntry
+    """The entry without its tables, which can be long and which no worker needs."""
     name: str
     protocol: str
     params: Mapping[str, Any]
     root: Path
     seed: int
     cross: tuple[str, ...]
+    plugin: str
+    """The protocol's plugin with its version, for messages."""
     sources: tuple[tuple[str, str], ...]
     """(distribution, source hash) of the core and every plugin of the entry."""
     load_gold: str
+    host: str
+    """Where the input files were hashed."""
+    identity: str
+    """Tells recipes apart."""
 
     @classmethod
     def of(
@@ -52,39 +58,45 @@ class Recipe:
         load: Callable[..., Any],
     ) -> Recipe:
         members = [member.plugin for member in plugins.members]
+        sources = (("floorkit", core_source()), *((p.distribution, p.source) for p in members))
+        params = unstructure(context.params)
+        identity = [sources, context.name, context.protocol, params, str(context.root), context.seed]
         return cls(
-            entry=entry,
+            entry=attrs.evolve(entry, dataset={}, runs={}, params={}, statistics={}),
             name=context.name,
             protocol=context.protocol,
-            params=unstructure(context.params),
+            params=params,
             root=context.root,
             seed=context.seed,
             cross=tuple(cross),
-            sources=(("floorkit", core_source()), *((p.distribution, p.source) for p in members)),
+            plugin=f"{plugins.main.distribution} {plugins.main.version}",
+            sources=sources,
             load_gold=function_name(load, "Dataset.load"),
+            host=socket.gethostname(),
+            identity=hash_plain(identity),
         )
 
 
 @frozen
 class RunPart:
-    """One run's share of a unit's task."""
+    """One run's share of a unit's task: its prediction, and where its tables go, sealed with which key."""
 
     run: str
     control: bool
     source: Source
     load: str
-    out: Path | None
+    place: Path
+    key: str
 
 
 @frozen
 class Task:
-    """One unit with all its runs, and the states that its files had when they were hashed."""
+    """One unit with some of its runs, and the states that its files had when they were hashed."""
 
     recipe: Recipe
     unit: Unit
     parts: tuple[RunPart, ...]
-    files: tuple[InputFile, ...] = ()
-    marker: Path | None = None
+    files: tuple[InputFile, ...]
 
 
 @frozen
@@ -94,6 +106,12 @@ class Outcome:
     problems: tuple[Problem, ...] = ()
     failure: FloorkitError | None = None
     trace: str = field(default="", repr=False)
+
+    def stop(self) -> None:
+        """Raise the failure, if there is one, with the worker's traceback as a note."""
+        if self.failure is not None:
+            self.failure.__notes__ = [self.trace]
+            raise self.failure
 
 
 def function_name(function: Callable[..., Any], what: str) -> str:
@@ -116,30 +134,56 @@ def resolve_function(name: str) -> Callable[..., Any]:
     return function
 
 
+def this_process() -> str:
+    """This process, as messages from a worker name it."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
 _prepared: dict[str, tuple[Team, Context]] = {}
+_imported: dict[str, str] = {}
+"""Source hash of every distribution when this process imported it."""
+
+
+def refusals(recipe: Recipe) -> list[Problem]:
+    """Why this process must not compute for a recipe: code that it lacks, or that is not the recorded one.
+
+    Hashes again what is on disk; runs no plugin code.
+    """
+    plugins = {normalized(plugin.distribution): plugin for plugin in registry.discover()}
+    problems = []
+    for name, source in recipe.sources:
+        plugin = plugins.get(normalized(name))
+        found = core_source() if name == "floorkit" else plugin.source if plugin else "not installed"
+        if found != source:
+            remedy = "install the same versions wherever units are computed, and start the workers anew"
+            problems.append(
+                Problem(f"a worker has other code: {name}", this_process(), found, source, remedy)
+            )
+        elif _imported.get(name, source) != source:
+            problems.append(
+                Problem(
+                    f"a worker still runs older code: {name}",
+                    this_process(),
+                    _imported[name],
+                    source,
+                    "start the workers anew",
+                )
+            )
+    return problems
 
 
 def _prepare(recipe: Recipe) -> tuple[Team, Context]:
     """The entry's plugins and context in this process, hashed again once a process."""
-    key = repr((recipe.sources, recipe.name, recipe.params, recipe.root, recipe.seed, recipe.entry.protocol))
-    if key not in _prepared:
-        plugins = team(recipe.entry, f"protocols.{recipe.name}", recipe.cross)
-        found = dict(
-            (
-                ("floorkit", core_source()),
-                *((m.plugin.distribution, m.plugin.source) for m in plugins.members),
-            )
-        )
-        problems = [
-            Problem("a worker has other source code", name, found.get(name, "not installed"), source)
-            for name, source in recipe.sources
-            if found.get(name) != source
-        ]
+    if recipe.identity not in _prepared:
+        problems = refusals(recipe)
         if problems:
             raise SourceDriftError(problems)
+        _imported.update(recipe.sources)
+        plugins = team(recipe.entry, f"protocols.{recipe.name}", recipe.cross)
         params: Any = structure(plugins.protocol.params, recipe.params, f"protocols.{recipe.name}.params")
-        _prepared[key] = plugins, Context(recipe.name, recipe.protocol, params, recipe.root, recipe.seed)
-    return _prepared[key]
+        context = Context(recipe.name, recipe.protocol, params, recipe.root, recipe.seed)
+        _prepared[recipe.identity] = plugins, context
+    return _prepared[recipe.identity]
 
 
 def check_unit(task: Task) -> Outcome:
@@ -154,35 +198,28 @@ def score_unit(task: Task) -> Outcome:
 
 def _guarded(task: Task, work: Callable[[Task, list[Problem]], None]) -> Outcome:
     problems: list[Problem] = []
-    if task.marker is not None:
-        task.marker.touch()
     try:
         work(task, problems)
     except FloorkitError as error:
         return Outcome(tuple(problems), error, traceback.format_exc())
-    finally:
-        if task.marker is not None:
-            task.marker.unlink(missing_ok=True)
     return Outcome(tuple(problems))
 
 
 def _call(task: Task, hook: str, run: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    place = f"{task.recipe.plugin}, {hook}, unit {task.unit.name}" + (f", run {run}" if run else "")
     try:
         return function(*arguments)
     except FloorkitError:
         raise
     except MemoryError:
-        raise EvaluationError(
-            Problem("out of memory", f"{task.unit.name}, run {run}", remedy="use fewer --jobs")
-        ) from None
+        raise EvaluationError(Problem("out of memory", place, remedy="use fewer --jobs")) from None
     except Exception as error:
-        sources = ", ".join(f"{name} {source[:15]}" for name, source in task.recipe.sources[1:])
         raise EvaluationError(
             Problem(
-                f"{hook} failed",
-                f"unit {task.unit.name}" + (f", run {run}" if run else ""),
+                "a hook of the plugin failed",
+                place,
                 f"{type(error).__name__}: {error}",
-                remedy=f"a defect of the plugin ({sources}); --debug shows the traceback",
+                remedy="this is a defect of the plugin; --debug shows the traceback",
             )
         ) from error
 
@@ -191,8 +228,36 @@ def _load_gold(task: Task, context: Context) -> Any:
     return _call(task, "Dataset.load", "", resolve_function(task.recipe.load_gold), context, task.unit)
 
 
+def _load(task: Task, part: RunPart, context: Context, gold: Any) -> Any:
+    load = resolve_function(part.load)
+    return _call(task, "Run.load", part.run, load, context, task.unit, part.source, gold)
+
+
+def _changed(task: Task) -> list[Problem]:
+    """Files that this process does not see, or not as they were hashed."""
+    here = socket.gethostname()
+    problems = []
+    for file in task.files:
+        try:
+            problem = file.changed(here == task.recipe.host)
+        except InputError as error:
+            problem = Problem(
+                "a worker cannot read an input file",
+                str(file.path),
+                f"{error.problems[0].found} ({this_process()})",
+                "inputs under the same path wherever units are computed",
+                "put them on a file system that all workers share",
+            )
+        if problem is not None:
+            problems.append(problem)
+    return problems
+
+
 def _check_unit(task: Task, problems: list[Problem]) -> None:
     _, context = _prepare(task.recipe)
+    problems += _changed(task)
+    if problems:
+        return
     try:
         gold = _load_gold(task, context)
     except InputError as error:
@@ -200,21 +265,20 @@ def _check_unit(task: Task, problems: list[Problem]) -> None:
         return
     for part in task.parts:
         try:
-            load = resolve_function(part.load)
-            _call(task, "Run.load", part.run, load, context, task.unit, part.source, gold)
+            _load(task, part, context, gold)
         except InputError as error:
             problems += error.problems
 
 
 def _score_unit(task: Task, problems: list[Problem]) -> None:
     plugins, context = _prepare(task.recipe)
+    problems += _changed(task)
+    if problems:
+        return
     gold = _load_gold(task, context)
     scored: dict[str, Tables] = {}
-    keep = plugins.implements("floorkit_align")
     for part in task.parts:
-        prediction = _call(
-            task, "Run.load", part.run, resolve_function(part.load), context, task.unit, part.source, gold
-        )
+        prediction = _load(task, part, context, gold)
         tables = _call(
             task,
             "floorkit_score",
@@ -225,101 +289,52 @@ def _score_unit(task: Task, problems: list[Problem]) -> None:
         )
         if tables is None:
             raise EvaluationError(Problem("no plugin scores", f"unit {task.unit.name}, run {part.run}"))
-        if keep and not part.control:
-            scored[part.run] = tables
-        elif part.out is not None:
-            store.write(part.out, tables)
-    if scored:
-        changed = _call(
-            task,
-            "floorkit_align",
-            "",
-            lambda: plugins.hook.floorkit_align(context=context, tables=scored),
-        )
-        scored.update(changed or {})
-        for part in task.parts:
-            if part.run in scored and part.out is not None:
-                store.write(part.out, scored[part.run])
-    problems += [problem for file in task.files if (problem := file.changed()) is not None]
-
-
-def run_tasks(
-    work: Callable[[Task], Outcome],
-    tasks: Sequence[Task],
-    jobs: int,
-    scratch: Path,
-    progress: Progress | None = None,
-) -> Iterator[Outcome]:
-    """Outcomes in the order of ``tasks``, computed by ``jobs`` processes (1: in this one).
-
-    Raises
-    ------
-    EvaluationError
-        A worker died; the units it was at are named.
-    """
-    if jobs == 1 or len(tasks) == 1:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):
-            for task in tasks:
-                yield work(task)
-                if progress is not None:
-                    progress(1)
-        return
-    yield from _run_in_workers(work, tasks, jobs, scratch, progress)
-
-
-def _run_in_workers(
-    work: Callable[[Task], Outcome],
-    tasks: Sequence[Task],
-    jobs: int,
-    scratch: Path,
-    progress: Progress | None,
-) -> Iterator[Outcome]:
-    import joblib
-    from joblib.externals.loky import get_reusable_executor
-    from joblib.externals.loky.process_executor import BrokenProcessPool
-
-    marked = [attrs.evolve(task, marker=scratch / f"{index}.running") for index, task in enumerate(tasks)]
-    finished = False
-    try:
-        with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-            outcomes = joblib.Parallel(n_jobs=jobs, return_as="generator", pre_dispatch="4*n_jobs")(
-                joblib.delayed(work)(task) for task in marked
+        scored[part.run] = tables
+    user = {part.run: scored[part.run] for part in task.parts if not part.control}
+    if user and plugins.implements("floorkit_align"):
+        scored |= (
+            _call(
+                task,
+                "floorkit_align",
+                "",
+                lambda: plugins.hook.floorkit_align(context=context, tables=user),
             )
-            for outcome in outcomes:
-                yield outcome
-                if progress is not None:
-                    progress(1)
-        finished = True
-    except BrokenProcessPool as error:
-        running = [
-            f"unit {task.unit.name}" for task in marked if task.marker is not None and task.marker.exists()
-        ]
+            or {}
+        )
+    problems += _changed(task)
+    if not problems:
+        for part in task.parts:
+            _store(part, scored[part.run])
+
+
+def _store(part: RunPart, tables: Tables) -> None:
+    try:
+        part.place.parent.mkdir(exist_ok=True)
+        store.write(part.place, tables, part.key)
+    except OSError as error:
         raise EvaluationError(
             Problem(
-                "a worker process died",
-                ", ".join(running),
-                str(error).splitlines()[0],
-                remedy="if memory ran out, use fewer --jobs",
+                "score tables cannot be stored",
+                str(part.place.parent),
+                f"{error.strerror or error} ({this_process()})",
+                "a cache folder that can be written to wherever units are computed",
+                "name another one in $FLOORKIT_CACHE",
             )
         ) from None
-    finally:
-        if not finished:
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)
 
 
-Kind = Literal["check", "score"]
+def _nowhere(run: str, unit: Unit) -> tuple[Path, str]:
+    return Path(os.devnull), ""
 
 
 def tasks_for(
     recipe: Recipe,
-    units: Sequence[Unit],
-    runs: Sequence[Run],
+    units: Iterable[Unit],
+    runs: Callable[[Unit], Sequence[Run]],
     hashed: Mapping[Path, InputFile],
-    out: Callable[[str, Unit], Path] | None,
+    place: Callable[[str, Unit], tuple[Path, str]] = _nowhere,
 ) -> list[Task]:
-    """One task a unit; a run without a source for it (declared absent) takes no part in it."""
+    """One task for every unit that has ``runs(unit)`` to load; ``place`` gives file and key of its tables."""
     tasks = []
     for unit in units:
         parts = tuple(
@@ -328,13 +343,13 @@ def tasks_for(
                 run.control,
                 run.sources[unit.key],
                 function_name(run.load, f"Run.load of {run.name}"),
-                out(run.name, unit) if out is not None else None,
+                *place(run.name, unit),
             )
-            for run in runs
-            if unit.key in run.sources
+            for run in runs(unit)
         )
-        files = {*unit.gold.files.values(), *(f for part in parts for f in part.source.files.values())}
-        tasks.append(
-            Task(recipe, unit, parts, tuple(hashed[file] for file in sorted(files) if file in hashed))
-        )
+        if parts:
+            files = {*unit.gold.files.values(), *(f for part in parts for f in part.source.files.values())}
+            tasks.append(
+                Task(recipe, unit, parts, tuple(hashed[file] for file in sorted(files) if file in hashed))
+            )
     return tasks

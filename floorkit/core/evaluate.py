@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
 from floorkit.core import statistics
 from floorkit.core.compare import compare_pairs
 from floorkit.core.compare_controls import compare_with_controls
-from floorkit.core.engine import run_tasks, score_unit, tasks_for
+from floorkit.core.engine import score_unit
 from floorkit.core.errors import EvaluationError, InputError, Problem
+from floorkit.core.executors import Executor, Progress
 from floorkit.core.manifest import CompareEntry
 from floorkit.core.pool import Pool
 from floorkit.core.prepare import Prepared, units_of
 from floorkit.core.registry import core_source
+from floorkit.core.reuse import Plan
 from floorkit.core.sources import hash_plain
 from floorkit.core.statistics import Measured, Replicates
-from floorkit.core.store import StoredTables
 from floorkit.core.structure import unstructure
 from floorkit.core.values import (
     Comparison,
@@ -29,7 +29,6 @@ from floorkit.core.values import (
     Run,
     RunResult,
     Section,
-    Unit,
 )
 
 SHORT = 8
@@ -54,52 +53,46 @@ def params_hash(prepared: Prepared) -> str:
     return hash_plain(unstructure(prepared.context.params))
 
 
-def score(
-    prepared: Prepared, scratch: Path, jobs: int, progress: Callable[[int], None] | None
-) -> Callable[[str, Unit], Path]:
-    """Score every unit of every run into ``scratch``; returns where a run's unit is stored.
+def score(plan: Plan, executor: Executor, progress: Progress | None = None) -> None:
+    """Score every unit of every run that the plan does not take from the cache.
 
     Raises
     ------
     InputError, EvaluationError
     """
-    names = {unit.key: f"{index:06d}" for index, unit in enumerate(prepared.dataset.units)}
-    runs = {run.name: f"{index:03d}" for index, run in enumerate(prepared.runs)}
-
-    def place(run: str, unit: Unit) -> Path:
-        return scratch / f"{runs[run]}-{names[unit.key]}.safetensors"
-
-    tasks = tasks_for(prepared.recipe, prepared.dataset.units, prepared.runs, prepared.hashed, place)
+    tasks = plan.tasks()
+    if progress is not None:
+        progress(len(plan.prepared.dataset.units) - len(tasks))
     problems: list[Problem] = []
-    for outcome in run_tasks(score_unit, tasks, jobs, scratch, progress):
+    outcomes = executor.map(score_unit, tasks, plan.cache.work, progress)
+    for task, outcome in zip(tasks, outcomes, strict=True):
         problems += outcome.problems
-        if outcome.failure is not None:
-            outcome.failure.__notes__ = [outcome.trace]
-            raise outcome.failure
+        outcome.stop()
+        if not outcome.problems:
+            plan.collect(task.unit)
     if problems:
         raise InputError(dict.fromkeys(problems))
-    return place
 
 
 def evaluate(
-    prepared: Prepared,
+    plan: Plan,
     comparing: CompareEntry,
-    scratch: Path,
-    jobs: int = 1,
-    progress: Callable[[int], None] | None = None,
+    executor: Executor,
+    progress: Progress | None = None,
 ) -> tuple[Result, tuple[Section, ...], dict[str, Replicates]]:
     """Evaluate a prepared entry.
 
     Parameters
     ----------
-    prepared
-        From ``prepare``, without problems.
+    plan
+        The entry, without problems, and what of its score tables the cache has. They are read from there
+        until the results are written.
     comparing
         The manifest's ``[compare]`` table.
-    scratch
-        An empty folder for score tables; they are read from there until the results are written.
-    jobs, progress
-        Worker processes, and a function that is told the number of units done.
+    executor
+        Where units are scored.
+    progress
+        A function that is told the number of units done.
 
     Returns
     -------
@@ -108,13 +101,14 @@ def evaluate(
     replicates
         Bootstrap material of every run, for ``statistics.json``.
     """
-    place = score(prepared, scratch, jobs, progress)
+    score(plan, executor, progress)
+    prepared = plan.prepared
     team, context = prepared.team, prepared.context
     runs: dict[str, RunResult] = {}
     measured: list[Measured] = []
     for run in prepared.runs:
-        pool = _pool(prepared, run, "evaluated", place)
-        calibration = _pool(prepared, run, "calibration", place)
+        pool = _pool(plan, run, "evaluated")
+        calibration = _pool(plan, run, "calibration")
         in_sample = not calibration.units
         points = tuple(
             team.guarded(
@@ -130,7 +124,7 @@ def evaluate(
         measure = _measure(prepared, run, points)
         figures = tuple(measure(pool, None))
         _check_figures(figures, run.name)
-        measured.append(Measured(run.name, _clustered(prepared, pool, run, place), measure, figures))
+        measured.append(Measured(run.name, _clustered(plan, pool, run), measure, figures))
         runs[run.name] = RunResult(
             run.name,
             run.control,
@@ -167,16 +161,16 @@ def _with_intervals(run: RunResult, intervals: dict[str, Interval]) -> RunResult
     return attrs.evolve(run, intervals=intervals)
 
 
-def _pool(prepared: Prepared, run: Run, split: str, place: Callable[[str, Unit], Path]) -> Pool:
-    units = units_of(prepared.dataset, run, split)
-    return Pool(units, [StoredTables(place(run.name, unit)) for unit in units])
+def _pool(plan: Plan, run: Run, split: str) -> Pool:
+    units = units_of(plan.prepared.dataset, run, split)
+    return Pool(units, [plan.stored(run.name, unit) for unit in units])
 
 
-def _clustered(prepared: Prepared, pool: Pool, run: Run, place: Callable[[str, Unit], Path]) -> Pool:
-    cluster = prepared.statistics.cluster
+def _clustered(plan: Plan, pool: Pool, run: Run) -> Pool:
+    cluster = plan.prepared.statistics.cluster
     if cluster == "unit" or not pool.units:
         return pool
-    tables = StoredTables(place(run.name, pool.units[0])).read()
+    tables = plan.stored(run.name, pool.units[0]).read()
     return pool.by(cluster, [name for name, table in tables.items() if cluster in table.columns])
 
 

@@ -3,22 +3,40 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from floorkit.core.errors import InputError, Problem
 
 
+def is_url(text: str) -> bool:
+    """Whether a text of the manifest is a URL (``s3://...``) and not a path."""
+    return re.match(r"[a-z][a-z0-9+.-]*://", text) is not None
+
+
 def resolve(root: Path, text: str) -> Path:
-    """A path of the manifest: relative ones count from the manifest's folder ``root``."""
+    """A path of the manifest: relative ones count from the manifest's folder ``root``.
+
+    A URL gives the path of its copy in the cache, which is brought up to date.
+    """
+    if is_url(text):
+        from floorkit.core.cache import location
+        from floorkit.core.remote import mirror
+
+        return mirror(location(root), text)
     return Path(os.path.normpath(root / os.path.expanduser(text)))
 
 
 def shown(path: Path, root: Path) -> str:
-    """A path as messages and results name it: relative to ``root`` where it lies below it."""
+    """A path as messages and results name it: a copy by its URL, else relative to ``root`` where below it."""
+    if "%3A%2F%2F" in (text := path.as_posix()):
+        from floorkit.core.remote import url_of
+
+        return url_of(path)
     try:
         return path.relative_to(root).as_posix()
     except ValueError:
-        return path.as_posix()
+        return text
 
 
 def child(folder: Path, name: str) -> Path:

@@ -11,7 +11,8 @@ from attrs import Factory, define, frozen
 
 import floorkit
 from floorkit.core import registry
-from floorkit.core.engine import Recipe, Task, check_unit, run_tasks, tasks_for
+from floorkit.core.digests import Digests
+from floorkit.core.engine import Recipe, check_unit, tasks_for
 from floorkit.core.errors import (
     FloorkitError,
     InputError,
@@ -19,6 +20,7 @@ from floorkit.core.errors import (
     Problem,
     SourceDriftError,
 )
+from floorkit.core.executors import Executor, Progress
 from floorkit.core.manifest import Manifest, ProtocolEntry, absent_units
 from floorkit.core.registry import Team
 from floorkit.core.sources import InputFile, hash_values, package_location
@@ -92,6 +94,10 @@ class Prepared:
             for source in run.sources.values():
                 named.update(source.files.values())
         return {path: self.hashed[path] for path in sorted(named)}
+
+    def all_runs(self, unit: Unit) -> list[Run]:
+        """The runs that have predictions for a unit."""
+        return [run for run in self.runs if unit.key in run.sources]
 
     def data_fingerprint(self) -> str:
         """Hash of the gold: units, their splits, files by content, and plain values."""
@@ -284,8 +290,17 @@ def _runs(
     return tuple(runs), coverage
 
 
-def hash_inputs(prepared: Iterable[Prepared], hashed: Hashed, jobs: int, findings: Findings) -> None:
-    """Hash every input file of the entries once, in threads (hashing releases the interpreter lock)."""
+def hash_inputs(
+    prepared: Iterable[Prepared],
+    hashed: Hashed,
+    jobs: int,
+    findings: Findings,
+    digests: Digests | None = None,
+) -> None:
+    """Hash every input file of the entries once, in threads (hashing releases the interpreter lock).
+
+    Digests that are remembered are taken from there, and new ones remembered.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     wanted: set[Path] = set()
@@ -299,7 +314,7 @@ def hash_inputs(prepared: Iterable[Prepared], hashed: Hashed, jobs: int, finding
 
     def read(path: Path) -> InputFile | InputError:
         try:
-            return InputFile.read(path)
+            return InputFile.read(path) if digests is None else digests.read(path)
         except InputError as error:
             return error
 
@@ -309,19 +324,32 @@ def hash_inputs(prepared: Iterable[Prepared], hashed: Hashed, jobs: int, finding
                 findings.add(outcome)
             else:
                 hashed[path] = outcome
+    if digests is not None:
+        digests.save()
 
 
 def check_contents(
-    one: Prepared, jobs: int, scratch: Path, findings: Findings, progress: Callable[[int], None] | None
+    one: Prepared,
+    runs: Callable[[Unit], Sequence[Run]],
+    executor: Executor,
+    scratch: Path,
+    findings: Findings,
+    progress: Progress | None = None,
 ) -> None:
-    """Load every unit's gold and every run's prediction once, in workers, and collect their problems."""
-    user_runs = [run for run in one.runs if not run.control]
-    tasks: Sequence[Task] = tasks_for(one.recipe, one.dataset.units, user_runs, {}, None)
-    for outcome in run_tasks(check_unit, tasks, jobs, scratch, progress):
+    """Load every unit's gold and the predictions of ``runs(unit)`` once, in workers, for their problems.
+
+    Controls have none.
+    """
+
+    def of_user(unit: Unit) -> list[Run]:
+        return [run for run in runs(unit) if not run.control]
+
+    tasks = tasks_for(one.recipe, one.dataset.units, of_user, one.hashed)
+    if progress is not None:
+        progress(len(one.dataset.units) - len(tasks))
+    for outcome in executor.map(check_unit, tasks, scratch, progress):
         findings.inputs += outcome.problems
-        if outcome.failure is not None:
-            outcome.failure.__notes__ = [outcome.trace]
-            raise outcome.failure
+        outcome.stop()
 
 
 def units_of(dataset: Dataset, run: Run, split: str) -> tuple[Unit, ...]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +13,14 @@ from attrs import asdict
 
 import floorkit
 from floorkit.core import registry
+from floorkit.core.environment import package_versions
 from floorkit.core.errors import InputError, Problem
 from floorkit.core.evaluate import params_hash, signature
 from floorkit.core.manifest import Manifest
-from floorkit.core.paths import shown
+from floorkit.core.paths import is_url, shown
 from floorkit.core.prepare import Prepared
-from floorkit.core.registry import core_source, normalized
+from floorkit.core.registry import core_source
+from floorkit.core.remote import hash_url
 from floorkit.core.sources import hash_file
 from floorkit.core.structure import unstructure
 
@@ -80,27 +80,6 @@ def provenance(
     }
 
 
-def package_versions(distributions: Sequence[str]) -> dict[str, str]:
-    """Versions of everything installed that these distributions need, directly or not, sorted by name."""
-    versions: dict[str, str] = {}
-    waiting = list(distributions)
-    while waiting:
-        name = normalized(waiting.pop())
-        if name in versions:
-            continue
-        try:
-            found = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            continue  # an optional dependency that is not installed computed nothing
-        versions[name] = found.version
-        waiting += [
-            match.group()
-            for requirement in found.requires or ()
-            if "extra ==" not in requirement and (match := re.match(r"[A-Za-z0-9._-]+", requirement))
-        ]
-    return dict(sorted(versions.items()))
-
-
 def verify(recorded: Mapping[str, Any], folder: Path, root: Path | None = None) -> list[Problem]:
     """Compare a provenance record with what is installed and on disk now.
 
@@ -129,9 +108,10 @@ def verify(recorded: Mapping[str, Any], folder: Path, root: Path | None = None) 
         problems += _difference(one["distribution"], (one["version"], one["source"]), found)
     base = root if root is not None else folder / recorded["manifest_folder"]
     for file in recorded["inputs"]:
-        path = Path(os.path.normpath(base / file["path"]))
+        name = file["path"]
+        path = name if is_url(name) else os.path.normpath(base / name)
         try:
-            sha256, size = hash_file(path)
+            sha256, size = hash_url(name) if is_url(name) else hash_file(Path(path))
         except InputError as error:
             problems += error.problems
             continue
@@ -139,7 +119,7 @@ def verify(recorded: Mapping[str, Any], folder: Path, root: Path | None = None) 
             problems.append(
                 Problem(
                     "input file changed",
-                    str(path),
+                    path,
                     f"{size} bytes, sha256 {sha256}",
                     f"{file['size']} bytes, sha256 {file['sha256']}",
                 )

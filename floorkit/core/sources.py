@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 from attrs import frozen
 
 from floorkit.core.errors import EvaluationError, InputError, Problem
@@ -178,9 +179,18 @@ class InputFile:
         sha256, size = hash_file(path)
         return cls(path, sha256, size, state)
 
-    def changed(self) -> Problem | None:
-        """A problem where the file is no longer the one that was hashed."""
-        if FileState.of(self.path) == self.state:
+    def changed(self, same_host: bool = True) -> Problem | None:
+        """A problem where the file is no longer the one that was hashed.
+
+        Inodes are compared on the same host only: some network file systems number them by client.
+
+        Raises
+        ------
+        InputError
+            Where it cannot be read.
+        """
+        now = FileState.of(self.path)
+        if now == (self.state if same_host else attrs.evolve(self.state, inode=now.inode)):
             return None
         return Problem(
             "changed while the run went on",

@@ -1,9 +1,13 @@
-"""A unit's tables in one file: safetensors (no pickle), written atomically, read memory-mapped."""
+"""A unit's tables in one file: safetensors (no pickle), sealed, written atomically, read memory-mapped.
+
+A file is the bytes of a safetensors file followed by their seal under the key that the tables are stored
+for (see ``floorkit.core.sealed``).
+"""
 
 from __future__ import annotations
 
 import json
-import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from floorkit.core.errors import EvaluationError, Problem
+from floorkit.core.sealed import SEAL, appearing, seal
 from floorkit.core.values import Table, Tables
 
 SEPARATOR = "/"
@@ -19,9 +24,15 @@ _DTYPES = {
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
 }  # fmt: skip
 
+KEPT = 16 * 1024
+"""Files up to this size (bytes) are read once and kept: mapping them would cost more than it saves."""
 
-def write(path: Path, tables: Tables) -> None:
-    """Write a unit's tables; the file appears whole or not at all."""
+_Layout = tuple[tuple[str, str, str, tuple[int, ...], int, int], ...]
+"""(table, column, NumPy type, shape, first byte, byte after the last) of every column."""
+
+
+def write(path: Path, tables: Tables, key: str = "") -> None:
+    """Write a unit's tables, sealed for ``key``; the file appears whole or not at all."""
     from safetensors.numpy import save
 
     columns = {
@@ -31,55 +42,97 @@ def write(path: Path, tables: Tables) -> None:
     }
     categories = {name: {k: list(v) for k, v in table.categories.items()} for name, table in tables.items()}
     data = save(columns, metadata={"categories": json.dumps(categories)})
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
-    partial.write_bytes(data)
-    partial.replace(path)
+    with appearing(path) as partial, partial.open("wb") as stream:
+        stream.write(data)
+        stream.write(seal(data, key))
 
 
 class StoredTables:
-    """A unit's tables on disk. ``stored(name)`` gives a Table whose columns are memory-mapped."""
+    """A unit's tables on disk. ``stored(name)`` gives a Table whose columns are memory-mapped.
+
+    Parameters
+    ----------
+    path
+        A file that :func:`write` wrote.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._small: bytes | None = None
+        self._tables: dict[str, Table] | None = None
+
+    @classmethod
+    def intact(cls, path: Path, key: str) -> StoredTables | None:
+        """The tables in ``path``, or None where it is not what :func:`write` wrote for ``key``.
+
+        Raises
+        ------
+        OSError
+            Where the file cannot be read.
+        """
+        stored = cls(path)
+        data = memoryview(stored._bytes())
+        whole = len(data) > SEAL and data[-SEAL:] == seal(data[:-SEAL], key)
+        return stored if whole else None
 
     def __call__(self, name: str) -> Table:
         return self.read(only=name)[name]
 
     def read(self, only: str = "") -> dict[str, Table]:
-        """All tables, or that of one name.
+        """All tables, or at least that of one name.
 
         Raises
         ------
         EvaluationError
             Where the file is not what :func:`write` wrote.
         """
+        if self._tables is not None:
+            return self._tables
         try:
-            header, start = _header(self.path)
-            categories = json.loads(header.pop("__metadata__")["categories"])
-            # numpy.memmap refuses an empty file body; a unit without rows is then plain empty arrays.
-            size = self.path.stat().st_size - start
-            body = np.memmap(self.path, np.uint8, "r", start, (size,)) if size else np.empty(0, np.uint8)
-            columns: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in categories}
-            for key, entry in header.items():
-                name, _, column = key.partition(SEPARATOR)
-                if only and name != only:
-                    continue
-                low, high = entry["data_offsets"]
-                columns[name][column] = body[low:high].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+            data = self._bytes()
+            tables = _decode(data, only if self._small is None else "")
         except (OSError, KeyError, ValueError) as error:
             raise EvaluationError(
                 Problem("a stored score table cannot be read", str(self.path), str(error))
             ) from None
-        return {
-            name: Table(columns[name], {k: tuple(v) for k, v in categories[name].items()})
-            for name in ([only] if only else categories)
-        }
+        if self._small is not None:
+            self._tables, self._small = tables, None
+        return tables
+
+    def _bytes(self) -> Any:
+        """The file's bytes: kept where it is small, else mapped for as long as a column is in use."""
+        if self._small is None:
+            with self.path.open("rb") as stream:
+                start = stream.read(KEPT + 1)
+            if len(start) > KEPT:
+                return np.memmap(self.path, np.uint8, "r")
+            self._small = start
+        return self._small
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    with path.open("rb") as stream:
-        length = int.from_bytes(stream.read(8), "little")
-        if length > path.stat().st_size:
-            raise ValueError("the header is longer than the file")
-        header: dict[str, Any] = json.loads(stream.read(length))
-    return header, 8 + length
+def _decode(data: bytes | NDArray[np.uint8], only: str) -> dict[str, Table]:
+    start = 8 + int.from_bytes(bytes(data[:8]), "little")
+    if start > len(data):
+        raise ValueError("the header is longer than the file")
+    layout, categories = _layout(bytes(data[8:start]))
+    body = np.frombuffer(data, np.uint8)[start:]
+    columns: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in categories if only in ("", name)}
+    for name, column, dtype, shape, low, high in layout:
+        if name in columns:
+            columns[name][column] = body[low:high].view(dtype).reshape(shape)
+    return {name: Table(found, categories[name]) for name, found in columns.items()}
+
+
+@lru_cache(maxsize=4096)
+def _layout(header: bytes) -> tuple[_Layout, dict[str, dict[str, tuple[str, ...]]]]:
+    """Where the columns of a safetensors header lie, and the categories of every table."""
+    entries: dict[str, Any] = json.loads(header)
+    categories = json.loads(entries.pop("__metadata__")["categories"])
+    columns = []
+    for key, entry in entries.items():
+        name, _, column = key.partition(SEPARATOR)
+        shape, (low, high) = tuple(entry["shape"]), entry["data_offsets"]
+        columns.append((name, column, _DTYPES[entry["dtype"]], shape, low, high))
+    return tuple(columns), {
+        name: {column: tuple(names) for column, names in coded.items()} for name, coded in categories.items()
+    }

@@ -15,12 +15,15 @@ from attrs import define, field
 
 from floorkit.core import manifest as manifests
 from floorkit.core import registry, results
+from floorkit.core.cache import Cache
 from floorkit.core.errors import FloorkitError, Problem
 from floorkit.core.evaluate import evaluate
+from floorkit.core.executors import Executor
 from floorkit.core.manifest import Manifest
 from floorkit.core.pool import Pool
 from floorkit.core.prepare import Findings, Hashed, Prepared, check_contents, hash_inputs, prepare, units_of
 from floorkit.core.registry import Failed, Loaded, Plugin
+from floorkit.core.reuse import plan
 from floorkit.core.values import (
     Figure,
     OperatingPoint,
@@ -56,7 +59,7 @@ def prepare_entry(manifest: Manifest, name: str, findings: Findings) -> Prepared
         hash_inputs([prepared], hashed, 1, findings)
         if not findings.all:
             with tempfile.TemporaryDirectory(prefix="floorkit-") as scratch:
-                check_contents(prepared, 1, Path(scratch), findings, None)
+                check_contents(prepared, prepared.all_runs, Executor(), Path(scratch), findings)
     return prepared
 
 
@@ -225,9 +228,9 @@ class Evidence:
 
     def evaluated(self, prepared: Prepared) -> results.Evaluated:
         """The entry, or a changed one, through the engine; its tables stay as long as this evidence."""
-        result, sections, _ = evaluate(
-            prepared, self.manifest.document.compare, self.scratch("tables"), jobs=1
-        )
+        folder = self.scratch("tables")
+        cache = Cache.within(folder, folder / "work")
+        result, sections, _ = evaluate(plan(prepared, cache), self.manifest.document.compare, Executor())
         return results.Evaluated(result, sections, {})
 
     @cached_property

@@ -1,0 +1,275 @@
+"""Where units are computed: in this process, in local processes, or on a cluster, by joblib's backends.
+
+    local             --jobs 1: this process; more: loky's worker processes
+    dask              a Dask cluster of --jobs worker processes on this machine
+    dask://HOST:PORT  a running Dask scheduler (also dask://tls://..., dask:///path/to/scheduler-file.json)
+    ray, ray://...    Ray, started here or at that address
+
+Whatever the place, outcomes come in the order of the tasks, and tables are the same to the byte: each unit
+is computed alone, by one thread. Results cross through the cache folder, which all workers must see; what
+crosses the network are a unit's names and paths, and its problems.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from attrs import define, field
+
+from floorkit.core.engine import Outcome, Task, refusals
+from floorkit.core.errors import EvaluationError, ManifestError, Problem, SourceDriftError
+
+Work = Callable[[Task], Outcome]
+Progress = Callable[[int], None]
+"""Called with the number of units that were finished."""
+
+BACKENDS = ("local", "dask", "ray")
+WAIT_S = 60
+"""How long a cluster may take until its first worker is there."""
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
+
+@define
+class Executor:
+    """Computes tasks somewhere; a context manager, which ends what it started.
+
+    Parameters
+    ----------
+    backend, address
+        ``local``, ``dask`` or ``ray``, and the cluster's address, empty for one on this machine.
+    jobs
+        Worker processes on this machine; a cluster that runs already has its own number.
+    """
+
+    backend: str = "local"
+    address: str = ""
+    jobs: int = 1
+    _started: ExitStack = field(factory=ExitStack, repr=False)
+    _client: Any = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, text: str, jobs: int) -> Executor:
+        """The executor of ``--executor TEXT``; ManifestError for one that does not exist."""
+        backend, _, address = text.partition("://")
+        if backend not in BACKENDS or (backend == "local" and address):
+            raise ManifestError(
+                Problem("unknown executor", "--executor", text, "local, dask, dask://HOST:PORT or ray")
+            )
+        return cls(backend, address, jobs)
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._started.close()
+        self._client = None
+
+    def map(
+        self, work: Work, tasks: Sequence[Task], scratch: Path, progress: Progress | None = None
+    ) -> Iterator[Outcome]:
+        """Outcomes of ``work``, in the order of ``tasks``.
+
+        Parameters
+        ----------
+        work
+            ``check_unit`` or ``score_unit``.
+        scratch
+            A folder that workers can write to: they note there what they are at.
+        progress
+            Told of every finished unit.
+
+        Raises
+        ------
+        SourceDriftError
+            Workers have other code.
+        EvaluationError
+            The cluster cannot be reached, or workers died; the units that they were at are named.
+        """
+        if not tasks:
+            return
+        outcomes = self._here(work, tasks) if self._is_here(tasks) else self._there(work, tasks, scratch)
+        for outcome in outcomes:
+            yield outcome
+            if progress is not None:
+                progress(1)
+
+    def _is_here(self, tasks: Sequence[Task]) -> bool:
+        return self.backend == "local" and (self.jobs == 1 or len(tasks) == 1)
+
+    def _here(self, work: Work, tasks: Sequence[Task]) -> Iterator[Outcome]:
+        with one_thread():
+            yield from map(work, tasks)
+
+    def _there(self, work: Work, tasks: Sequence[Task], scratch: Path) -> Iterator[Outcome]:
+        import joblib
+
+        backend = self._backend(tasks)
+        noted = [(task, scratch / f"{index}.running") for index, task in enumerate(tasks)]
+        finished = False
+        try:
+            with joblib.parallel_config(**backend):
+                yield from joblib.Parallel(return_as="generator", pre_dispatch="4*n_jobs")(
+                    joblib.delayed(_noted)(work, task, note) for task, note in noted
+                )
+            finished = True
+        except Exception as error:
+            running = [f"unit {task.unit.name}" for task, note in noted if note.exists()]
+            first = (str(error).splitlines() or [""])[0]
+            raise EvaluationError(
+                Problem(
+                    "a worker process died" if _is_death(error) else "a worker failed",
+                    ", ".join(running),
+                    f"{type(error).__name__}: {first}",
+                    remedy="if memory ran out, use fewer --jobs",
+                )
+            ) from error
+        finally:
+            if not finished and self.backend == "local":
+                from joblib.externals.loky import get_reusable_executor
+
+                get_reusable_executor().shutdown(wait=True, kill_workers=True)
+
+    def _backend(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """Arguments of ``joblib.parallel_config``."""
+        if self.backend == "local":
+            return {"backend": "loky", "n_jobs": self.jobs, "inner_max_num_threads": 1}
+        connect = {"dask": self._dask, "ray": self._ray}[self.backend]
+        try:
+            return connect(tasks)
+        except ImportError as error:
+            raise ManifestError(
+                Problem(
+                    f"{self.backend} is not installed",
+                    "--executor",
+                    str(error),
+                    remedy=f"pip install 'floorkit[{self.backend}]'",
+                )
+            ) from None
+
+    def _dask(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        import distributed
+
+        client_of: Any = distributed.Client
+        local_cluster: Any = distributed.LocalCluster
+        if self._client is None:
+            try:
+                if self.address.startswith("/"):
+                    client = client_of(scheduler_file=self.address, timeout=WAIT_S)
+                elif self.address:
+                    client = client_of(
+                        self.address if "://" in self.address else f"tcp://{self.address}", timeout=WAIT_S
+                    )
+                else:
+                    cluster = self._started.enter_context(
+                        local_cluster(
+                            n_workers=self.jobs,
+                            threads_per_worker=1,
+                            dashboard_address=None,
+                            silence_logs="ERROR",
+                        )
+                    )
+                    client = client_of(cluster)
+                self._client = self._started.enter_context(client)
+                client.wait_for_workers(1, timeout=WAIT_S)
+            except (OSError, TimeoutError, ValueError) as error:
+                raise EvaluationError(
+                    Problem(
+                        "no Dask cluster with a worker there",
+                        f"--executor dask://{self.address}",
+                        str(error),
+                        "a scheduler that is running and has workers",
+                    )
+                ) from None
+        self._refuse(self._client.run(refusals, tasks[0].recipe, on_error="return"))
+        return {"backend": "dask", "client": self._client}
+
+    def _refuse(self, answers: dict[str, Any]) -> None:
+        """Raise what the workers say against computing here, all of them, before any of them does."""
+        problems: list[Problem] = []
+        for worker, answer in sorted(answers.items()):
+            if isinstance(answer, BaseException):
+                found = f"{type(answer).__name__}: {answer}"
+                problems.append(
+                    Problem(
+                        "a worker cannot run floorkit",
+                        worker,
+                        found,
+                        remedy="install floorkit on the workers",
+                    )
+                )
+            else:
+                problems += answer
+        if problems:
+            raise SourceDriftError(problems)
+
+    def _ray(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        import ray
+        from ray.util.joblib import register_ray
+
+        if self._client is None:
+            if self.address:
+                self._client = ray.init(f"ray://{self.address}")
+            else:
+                self._client = ray.init(num_cpus=self.jobs, include_dashboard=False, log_to_driver=False)
+            self._started.callback(ray.shutdown)
+            register_ray()
+        return {"backend": "ray", "n_jobs": -1 if self.address else self.jobs}
+
+
+def _is_death(error: Exception) -> bool:
+    return type(error).__name__ in {
+        "TerminatedWorkerError",
+        "BrokenProcessPool",
+        "KilledWorker",
+        "RayActorError",
+    }
+
+
+def _noted(work: Work, task: Task, note: Path) -> Outcome:
+    """Work in a worker, with a note of the unit for as long as it takes."""
+    _single_thread()
+    note.touch()
+    try:
+        return work(task)
+    finally:
+        note.unlink(missing_ok=True)
+
+
+_limited = False
+
+
+def _single_thread() -> None:
+    """Let this worker process compute with one thread from now on."""
+    global _limited  # noqa: PLW0603 - the state of the process
+    if not _limited:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
+        os.environ.update(dict.fromkeys(_THREADS, "1"))
+        _limited = True
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread meanwhile, also in libraries that are loaded only then."""
+    from threadpoolctl import threadpool_limits
+
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
