@@ -41,6 +41,24 @@ def install(target: Path, *what: str) -> None:
     subprocess.run([*command, str(target), *what], check=True, capture_output=True)
 
 
+def clean_environment(folder: Path) -> Path:
+    """A virtual environment with our dependencies and nothing of ours; returns its Python.
+
+    The dependencies are links to those of the running environment, so that no network is needed.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    for place in [Path(one) for one in sys.path if one.endswith(("site-packages", "dist-packages"))]:
+        for entry in place.iterdir():
+            ours = (
+                entry.name.lower().startswith(("floorkit", "_floorkit", "__editable__", "_editable_impl"))
+                or entry.suffix == ".pth"
+            )
+            if not ours and not (site / entry.name).exists():
+                (site / entry.name).symlink_to(entry)
+    return folder / "bin" / "python"
+
+
 def distribution(site: Path, name: str, code: str, version: str = "0.1.0", requires: str = "") -> Path:
     """A distribution with one module ``{name}_plugin`` and its entry point, as an installer leaves it."""
     package = site / f"{name}_plugin"

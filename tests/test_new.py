@@ -14,10 +14,9 @@ import floorkit
 from floorkit.core.errors import ManifestError
 from floorkit.new import PLACEHOLDER, template_files, write_plugin
 
-from .conftest import build_wheel
+from .conftest import build_wheel, clean_environment
 
 REPOSITORY = Path(floorkit.__file__).parents[1]
-OURS = ("floorkit", "_floorkit", "__editable__", "_editable_impl")
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -31,21 +30,6 @@ def succeed(*command: str | Path, cwd: Path | None = None) -> str:
     done = run(*command, cwd=cwd)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def clean_environment(folder: Path) -> Path:
-    """A virtual environment with our dependencies and nothing of ours; returns its Python.
-
-    The dependencies are links to those of the running environment, so that no network is needed.
-    """
-    succeed(sys.executable, "-m", "venv", "--without-pip", folder)
-    (site,) = folder.glob("lib/python*/site-packages")
-    for place in [Path(one) for one in sys.path if one.endswith(("site-packages", "dist-packages"))]:
-        for entry in place.iterdir():
-            ours = entry.name.lower().startswith(OURS) or entry.suffix == ".pth"
-            if not ours and not (site / entry.name).exists():
-                (site / entry.name).symlink_to(entry)
-    return folder / "bin" / "python"
 
 
 @pytest.fixture(scope="module")
