@@ -25,6 +25,8 @@ from floorkit.formats.honesty import DenseParams
 from floorkit.numerics import ROW_SECONDS
 
 BACKGROUND, WEARER, OTHERS = 0, 1, 2
+MISSING = "missing"
+"""Key of a unit's gold values: problems of targets that are not there, as plain data."""
 
 Bool = NDArray[np.bool_]
 
@@ -113,6 +115,8 @@ def load_targets(context: Context, unit: Unit) -> Targets:
     """
     params: DenseParams = context.params
     files = unit.gold.files
+    if MISSING in unit.gold.values:
+        raise InputError(Problem(**problem) for problem in unit.gold.values[MISSING])
     if "rttm" in files:
         from floorkit.formats.rttm import load_rttm_targets
 

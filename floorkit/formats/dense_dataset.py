@@ -12,7 +12,7 @@ from floorkit.core.errors import ManifestError, Problem, raise_problems
 from floorkit.core.paths import child, resolve, shown
 from floorkit.core.structure import param, structure
 from floorkit.core.values import Context, Dataset, Mark, Run, Source, Split, Unit, UnitKey
-from floorkit.formats.dense import load_prediction
+from floorkit.formats.dense import MISSING, load_prediction
 from floorkit.formats.honesty import session_rules
 
 FORMATS = ("dense", "rttm")
@@ -154,9 +154,10 @@ def _gold_source(context: Context, table: DenseTable, session: str) -> tuple[Sou
         problems.append(
             Problem(f"session {session} has no wearer", where, expected="a speaker for every session")
         )
-    return Source(
-        {**required, **{k: path for k, path in optional.items() if path.is_file()}}, values
-    ), problems
+    files = {key: path for key, path in (required | optional).items() if path.is_file()}
+    # Whoever loads the unit tells the same problems, which the core then tells once.
+    missing = {MISSING: [attrs.asdict(problem) for problem in problems]} if problems else {}
+    return Source(files, values | missing), problems
 
 
 def session_file(root: Path, session: str, suffix: str) -> Path:
@@ -166,7 +167,9 @@ def session_file(root: Path, session: str, suffix: str) -> Path:
 
 def has_targets(context: Context, dataset: Dataset, session: str) -> bool:
     """Whether a session, named in the manifest or not, has targets where the dataset has its own."""
-    files = dataset.units[0].gold.files
+    files = next((unit.gold.files for unit in dataset.units if MISSING not in unit.gold.values), None)
+    if files is None:
+        return True  # no session has: one problem of the targets' folder, not one of every session
     if "targets" in files:
         return child(files["targets"].parent, f"{session}.npy").is_file()
     from floorkit.formats.rttm import sessions_of

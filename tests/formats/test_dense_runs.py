@@ -88,7 +88,11 @@ def test_a_mask_without_a_prediction_is_a_problem(context: Context) -> None:
 
 def test_missing_folders_and_targets_are_told(context: Context) -> None:
     assert "nowhere/pred" in problems(run(context, dataset(context), path="nowhere"))
-    assert "session d has no targets" in problems(dataset(context, sessions=("a", "d")))
+    without = dataset(context, sessions=("a", "d"))
+    assert "session d has no targets" in problems(without)
+    with pytest.raises(InputError) as caught:
+        without.load(context, without.units[1])
+    assert caught.value.problems == without.problems
 
 
 def test_links_out_of_the_named_folders_are_not_followed(context: Context, tmp_path_factory: Any) -> None:
