@@ -109,7 +109,8 @@ def axis_heading(axis: str) -> str:
 def figure_heading(figure: Figure) -> str:
     """A figure's heading, with its unit where the values do not show it."""
     heading = figure.label or _name_and_unit(figure.name)[0]
-    return heading if figure.unit in ("rate", "AP", "count", "", heading) else f"{heading} ({figure.unit})"
+    told = figure.unit in ("rate", "AP", "count", "") or figure.unit in heading.split()
+    return heading if told else f"{heading} ({figure.unit})"
 
 
 def figure_words(figure: Figure) -> str:

@@ -57,6 +57,7 @@ def test_an_interval_is_written_in_the_unit_of_its_figure() -> None:
 def test_headings_tell_units_once() -> None:
     assert cells.figure_heading(Figure("latency_ms", 1.0, "ms")) == "latency (ms)"
     assert cells.figure_heading(Figure("event_ap", 1.0, "AP", label="event AP")) == "event AP"
+    assert cells.figure_heading(Figure("class_f1", 1.0, "F1", label="class F1")) == "class F1"
     figure = Figure("recall", 1.0, at={"horizon_s": 0.2, "stratum": "all"})
     assert cells.figure_words(figure) == "recall at horizon 0.2 s, stratum all"
 

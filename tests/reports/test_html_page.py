@@ -221,7 +221,7 @@ def test_a_report_over_a_hundred_thousand_events_says_that_it_samples_and_stays_
 ) -> None:
     result, sections = make_result(events=1000, total=250_000)
     (section,) = [one for one in sections if isinstance(one, TimelineSection)]
-    many = attrs.evolve(section, events=section.events * 100)
+    many = attrs.evolve(section, events=list(section.events) * 100)
     page = write_html([(result, [*without_timelines(sections), many])])
     assert len(page.encode()) < LIMIT
     words = spoken(page)
@@ -273,7 +273,7 @@ def test_outcomes_tell_true_from_false_triggers(
 
 
 def test_long_score_paths_keep_their_extremes() -> None:
-    path = [(0.001 * step, 0.5) for step in range(50_000)]
+    path: list[tuple[float, float | None]] = [(0.001 * step, 0.5) for step in range(50_000)]
     path[33_333] = (33.333, 0.99)
     path[44_444] = (44.444, 0.01)
     path[100:200] = [(0.001 * step, None) for step in range(100, 200)]

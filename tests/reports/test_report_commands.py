@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from click.testing import CliRunner
@@ -108,3 +109,19 @@ def test_unknown_runs_and_units_are_told_together(results: Path, tmp_path: Path)
     assert "'modle'" in str(done.exception)
     assert "'x'" in str(done.exception)
     assert "baseline, model" in str(done.exception)
+
+
+def test_tables_of_a_real_run_are_exported_by_the_command_line(
+    floorkit: Callable[..., CompletedProcess[str]], toy_data: Path
+) -> None:
+    done = floorkit("run", toy_data / "protocols.toml", "--output", toy_data / "results", "--quiet")
+    assert done.returncode == 0, done.stderr
+    page = (toy_data / "results" / "report.html").read_text(encoding="utf-8")
+    done = floorkit("export", toy_data / "results", "--format", "csv", "--table", "Headline figures")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {"a", "b"} <= {row["run"] for row in rows}
+    assert rows[0]["signature"] in page
+    done = floorkit("export", toy_data, "--format", "csv")
+    assert done.returncode == 2
+    assert "not a results folder" in done.stderr

@@ -217,7 +217,7 @@ def comparisons(identifier: str, title: str, shown: Sequence[Comparison], result
         Heading("A", True, "value of run A"),
         Heading("B", True, "value of run B"),
         Heading("B − A", True, "difference, with the interval of the paired difference"),
-        Heading("(A − B) / A", True, "relative reduction"),
+        Heading("relative reduction", True, "(A − B) / A"),
     ]
     headings += [Heading("p", True), Heading("p (Holm)", True, "adjusted for the tests")] if tested else []
     headings += [

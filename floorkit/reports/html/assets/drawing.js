@@ -1,6 +1,6 @@
 // Drawing one event of a timeline on its canvas.
 
-floorkit.sizes = { gutter: 150, right: 12, axis: 24, tags: 34, lane: 24, path: 76, gap: 5 };
+floorkit.sizes = { gutter: 205, right: 12, axis: 24, tags: 34, lane: 24, path: 76, gap: 5 };
 
 floorkit.timelineArea = (canvas) => {
   const { gutter, right } = floorkit.sizes;
