@@ -1,24 +1,21 @@
-"""All thresholds of a probability run at once, and the operating point under a false-positive budget.
+"""Scoring probabilities at all thresholds, and the operating point under a false-positive budget.
 
-A threshold matters only where the probabilities cross it. Every frame is placed among the thresholds once;
-a rise from one place to a higher one is a rising edge for exactly the thresholds between the two. From there
-on the work grows with the number of these crossings, not with thresholds times frames.
+``commits.commit_all`` turns probabilities into committed events at all thresholds at once; here they are
+scored as ``kernel.score_task`` scores those of one threshold.
 
-Source: turnbench spec, "Probabilities, sweep, operating point". ``kernel.committed_frames`` and
-``kernel.score_task`` do the same for one threshold.
+Source: turnbench spec, "Probabilities, sweep, operating point".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
-from floorkit.numerics import percentiles, rate
+from floorkit.numerics import rate
+from floorkit_turnbench.commits import commit_all, first_between
 from floorkit_turnbench.consensus import covered
 from floorkit_turnbench.conversation import Gold, Spans, Task, TaskGold
 from floorkit_turnbench.kernel import (
@@ -36,6 +33,9 @@ if TYPE_CHECKING:
 QUANTILES: Final = 512
 LATENCY_PERCENTS: Final = (10, 50, 90)
 FP_BUDGET: Final = 0.1
+FRAMES_AT_ONCE: Final = 1 << 17
+"""Frames a speaker that are committed together; bounds the memory of a sweep."""
+EXCLUDED, IN_WINDOW, INT_EXCLUDED = 1, 2, 4
 
 
 def candidate_thetas(probabilities: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -76,116 +76,60 @@ class ConversationSweep:
     false_int: NDArray[np.int64]
 
 
-@frozen(eq=False)
-class _Commits:
-    """One speaker's committed events at T thresholds.
-
-    The frames are cut into blocks as long as the refractory wait, so that no threshold has two events in one.
-
-    Parameters
-    ----------
-    frame
-        Frame of the event in each block, shape [B + 1, T]; F, the number of frames, where there is none. The
-        last block is empty.
-    wait
-        Length of a block.
-    """
-
-    frame: NDArray[np.int32]
-    wait: int
-
-    def without(self, dropped: NDArray[np.bool_]) -> _Commits:
-        """Those whose frame is not ``dropped``, shape [F]."""
-        none = len(dropped)
-        return _Commits(np.where(np.append(dropped, True)[self.frame], np.int32(none), self.frame), self.wait)
-
-    @cached_property
-    def following(self) -> NDArray[np.int32]:
-        """Frame of the first event in each block or a later one, shape [B + 1, T]."""
-        return np.minimum.accumulate(self.frame[::-1])[::-1]
-
-    def from_frames(self, start: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Frame of the first event at or after each of ``start`` [N], at every threshold: [N, T]."""
-        block = start // self.wait
-        after = np.minimum(block + 1, len(self.frame) - 1)
-        missed = self.frame[block] < start[:, None]
-        return np.where(missed, self.following[after], self.following[block])
-
-    def from_frame_of_each(self, start: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Frame of the first event at or after ``start`` [T], which differs from threshold to threshold."""
-        thetas = np.arange(len(start))
-        block = start // self.wait
-        after = np.minimum(block + 1, len(self.frame) - 1)
-        missed = self.frame[block, thetas] < start
-        return self.following[np.where(missed, after, block), thetas]
-
-
-def _commit(
-    probabilities: NDArray[np.float64], thetas: NDArray[np.float64], frame_rate_hz: float
-) -> list[_Commits]:
-    """Committed events at all ``thetas`` (ascending, [T]) of speakers 1 and 2 (``probabilities`` [F, 2])."""
-    wait = refractory_frames(frame_rate_hz)
-    frames, speakers = probabilities.shape
-    place = np.searchsorted(thetas, probabilities)
-    before = np.concatenate((np.zeros((1, speakers), place.dtype), place[:-1]))[:frames]
-    # Rising edges in order of time. A lane is one threshold of one speaker; a rise is an edge in the lanes
-    # between the two places.
-    rise, speaker = np.nonzero(place > before)
-    lowest = before[rise, speaker] + speaker * len(thetas)
-    height = (place - before)[rise, speaker]
-
-    blocks = -(-frames // wait)
-    bounds = np.searchsorted(rise, np.arange(blocks + 1) * wait).tolist()
-    committed = np.full((blocks + 1, speakers * len(thetas)), frames, np.int32)
-    free = np.zeros(speakers * len(thetas), np.intp)  # the first frame at which a lane may commit again
-    for block, (first, last) in enumerate(pairwise(bounds)):
-        if first == last:
-            continue
-        # from late to early: of several edges of a lane the one that is written last, the earliest, stands
-        heights = height[first:last][::-1]
-        stops = np.cumsum(heights)
-        lane = np.arange(stops[-1])
-        lane -= np.repeat(stops - heights - lowest[first:last][::-1], heights)
-        frame = np.repeat(rise[first:last][::-1], heights)
-        commits = np.flatnonzero(frame >= free[lane])
-        lane, frame = lane[commits], frame[commits]
-        committed[block, lane] = frame
-        free[lane] = frame + wait
-    return [_Commits(part, wait) for part in np.hsplit(committed, speakers)]
-
-
 def _inside(times: NDArray[np.float64], spans: Spans) -> NDArray[np.bool_]:
     return covered(times, times, spans, closed=True)
 
 
-def _claims(
-    commits: _Commits, window: Windows, times: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
-    """(threshold, positive in order of time, frame) of every true positive."""
-    low = np.searchsorted(times, window.low, side="left").tolist()
-    high = np.searchsorted(times, window.high, side="right").tolist()
-    claimed = np.full((len(low), commits.frame.shape[1]), -1, np.int32)
-    free = np.zeros(commits.frame.shape[1], np.intp)
-    for number, (start, stop) in enumerate(zip(low, high, strict=True)):
-        if start == len(times):
-            break
-        found = commits.from_frame_of_each(np.maximum(free, start))
-        claims = found < stop
-        claimed[number, claims] = found[claims]
-        free[claims] = found[claims] + 1
-    positive, theta = np.nonzero(claimed >= 0)
-    return theta, positive, claimed[positive, theta]
+@frozen(eq=False)
+class _Commits:
+    """One speaker's committed events at T thresholds: see ``commits.commit_all``.
+
+    ``frame`` has shape [B + 1, T], ``none`` or more where there is none; ``times`` [F] is each frame's time.
+    """
+
+    frame: NDArray[np.int32]
+    wait: int
+    none: int
+    times: NDArray[np.float64]
+
+    def keeping(self, kept: NDArray[np.bool_]) -> _Commits:
+        """Those that are ``kept``, shape [B + 1, T]."""
+        return evolve(self, frame=np.where(kept, self.frame, np.int32(self.none)))
+
+    def first(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Frame of the first event in each [start, end] [N] (ends included) at every threshold: [N, T]."""
+        low = np.searchsorted(self.times, start, side="left")
+        high = np.searchsorted(self.times, end, side="right")
+        return first_between(self.frame, low, high, self.wait, self.none)
 
 
-def _fires(
-    commits: _Commits, spans: Spans, times: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
-    """(threshold, span, frame) of the first event in each [start - 0.25, end] that has one."""
-    low = np.searchsorted(times, spans.start - EARLY_S, side="left")
-    high = np.searchsorted(times, spans.end, side="right")
-    frame = commits.from_frames(low)
-    span, theta = np.nonzero(frame < high[:, None])
-    return theta, span, frame[span, theta]
+Fired = tuple["NDArray[np.intp]", "NDArray[np.intp]", "NDArray[np.float64]"]
+"""(threshold, position of the event or span, time) of everything that fired."""
+
+
+def _fired(frame: NDArray[np.int32], commits: _Commits) -> Fired:
+    span, theta = np.nonzero(frame < commits.none)
+    return theta, span, commits.times[frame[span, theta]]
+
+
+def _claims(commits: _Commits, window: Windows) -> Fired:
+    """True positives; positions are those in order of time."""
+    claimed = commits.first(window.low, window.high)
+    free = np.zeros(claimed.shape[1], np.int32)
+    for number, row in enumerate(claimed):
+        # what an earlier positive has claimed is not free: look again behind it
+        taken = np.flatnonzero(row < free)
+        if len(taken):
+            behind = commits.keeping(commits.frame >= free)
+            again = behind.first(window.low[number : number + 1], window.high[number : number + 1])
+            row[taken] = again[0, taken]
+        np.maximum(free, np.where(row < commits.none, row + 1, 0), out=free)
+    return _fired(claimed, commits)
+
+
+def _fires(commits: _Commits, spans: Spans) -> Fired:
+    """False positives: the first event in each [start - 0.25, end] that has one."""
+    return _fired(commits.first(spans.start - EARLY_S, spans.end), commits)
 
 
 def sweep_conversation(
@@ -195,34 +139,92 @@ def sweep_conversation(
     thetas: NDArray[np.float64],
     frame_rate_hz: float,
 ) -> ConversationSweep:
-    """Score one conversation at all thresholds.
+    """Score one conversation at all thresholds; see :func:`sweep_conversations`."""
+    (swept,) = sweep_conversations([(gold, probabilities)], task, thetas, frame_rate_hz)
+    return swept
+
+
+def sweep_conversations(
+    conversations: Iterable[tuple[Gold, Mapping[int, NDArray[np.float64]]]],
+    task: Task,
+    thetas: NDArray[np.float64],
+    frame_rate_hz: float,
+) -> Iterator[ConversationSweep]:
+    """Score conversations at all thresholds, a few at a time.
 
     Parameters
     ----------
-    probabilities
-        Speaker to probability of each frame, shape [F].
+    conversations
+        For each its gold and, by speaker, the probability of each frame, shape [F].
     thetas
         Ascending, without duplicates, shape [T]. An event is a rising edge of p > theta.
     """
+    wait = refractory_frames(frame_rate_hz)
+    for batch in _batches(conversations):
+        lengths = [len(of[SPEAKERS[0]]) for _, of in batch]
+        # a conversation that is shorter than others of its batch ends in silence, where nothing rises
+        stacked = np.zeros((max(lengths), len(batch) * len(SPEAKERS)))
+        for number, (_, of) in enumerate(batch):
+            for place, speaker in enumerate(SPEAKERS):
+                stacked[: lengths[number], number * len(SPEAKERS) + place] = of[speaker]
+        committed = commit_all(stacked, thetas, wait)
+        for number, (gold, _) in enumerate(batch):
+            times = frame_times(lengths[number], frame_rate_hz)
+            own = [
+                _Commits(
+                    np.ascontiguousarray(committed[:, number * len(SPEAKERS) + place]),
+                    wait,
+                    max(lengths),
+                    times,
+                )
+                for place in range(len(SPEAKERS))
+            ]
+            yield _score(gold, task, own, len(thetas))
+
+
+def _batches(
+    conversations: Iterable[tuple[Gold, Mapping[int, NDArray[np.float64]]]],
+) -> Iterator[list[tuple[Gold, Mapping[int, NDArray[np.float64]]]]]:
+    """Consecutive conversations with at most FRAMES_AT_ONCE frames a speaker (or a single one)."""
+    batch: list[tuple[Gold, Mapping[int, NDArray[np.float64]]]] = []
+    frames = 0
+    for one in conversations:
+        length = len(one[1][SPEAKERS[0]])
+        if batch and frames + length > FRAMES_AT_ONCE:
+            yield batch
+            batch, frames = [], 0
+        batch.append(one)
+        frames += length
+    if batch:
+        yield batch
+
+
+def _score(gold: Gold, task: Task, committed: Sequence[_Commits], thetas: int) -> ConversationSweep:
+    """Score one conversation's committed events, given by speaker."""
     scored = gold.task(task)
-    both = np.stack([np.asarray(probabilities[speaker], np.float64) for speaker in SPEAKERS], axis=1)
-    times = frame_times(len(both), frame_rate_hz)
     hits, fires = [], []
-    false_int = np.zeros(len(thetas), np.int64)
-    for speaker, commits in zip(SPEAKERS, _commit(both, thetas, frame_rate_hz), strict=True):
+    false_int = np.zeros(thetas, np.int64)
+    for speaker, commits in zip(SPEAKERS, committed, strict=True):
         window = windows(scored.positives, speaker)
-        scorable = commits.without(_inside(times, scored.excluded.of(speaker)))
-        theta, positive, frame = _claims(scorable, window, times)
-        hits.append((theta, window.index[positive], times[frame]))
+        masks = (
+            _inside(commits.times, scored.excluded.of(speaker)) * EXCLUDED
+            | _inside(commits.times, Spans.single(speaker, window.low, window.high)) * IN_WINDOW
+            | _inside(commits.times, gold.int.excluded.of(speaker)) * INT_EXCLUDED
+        )
+        nowhere = np.full(commits.none - len(masks) + 1, EXCLUDED | IN_WINDOW | INT_EXCLUDED)
+        where = np.concatenate((masks, nowhere)).astype(np.uint8)[commits.frame]
 
-        outside = scorable.without(_inside(times, Spans.single(speaker, window.low, window.high)))
+        theta, positive, time = _claims(commits.keeping(where & EXCLUDED == 0), window)
+        hits.append((theta, window.index[positive], time))
+
         own = np.flatnonzero(scored.negatives.speaker == speaker)
-        theta, span, frame = _fires(outside, scored.negatives.at(own), times)
-        fires.append((theta, own[span], times[frame]))
+        outside = commits.keeping(where & (EXCLUDED | IN_WINDOW) == 0)
+        theta, span, time = _fires(outside, scored.negatives.at(own))
+        fires.append((theta, own[span], time))
 
-        spoken = commits.without(_inside(times, gold.int.excluded.of(speaker)))
-        theta, _, _ = _fires(spoken, gold.int.negatives.of(speaker), times)
-        false_int += np.bincount(theta, minlength=len(thetas))
+        spoken = commits.keeping(where & INT_EXCLUDED == 0)
+        theta, _, _ = _fires(spoken, gold.int.negatives.of(speaker))
+        false_int += np.bincount(theta, minlength=thetas)
     hit_theta, hit_span, hit_time = (np.concatenate(column) for column in zip(*hits, strict=True))
     fire_theta, fire_span, fire_time = (np.concatenate(column) for column in zip(*fires, strict=True))
     return ConversationSweep(hit_theta, hit_span, hit_time, fire_theta, fire_span, fire_time, false_int)
@@ -332,12 +334,19 @@ def latencies_ms(
 def latency_percentiles(
     theta: NDArray[np.int64], latency_ms: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """10th, 50th and 90th percentile of the latencies at each of ``count`` thresholds, [T, 3]; NaN: none."""
-    order = np.argsort(theta, kind="stable")
-    bounds = np.searchsorted(theta[order], np.arange(1, count))
-    groups = np.split(latency_ms[order], bounds) if count else []
-    table = [percentiles(group, LATENCY_PERCENTS) for group in groups]
-    return np.array(table, dtype=np.float64).reshape(count, len(LATENCY_PERCENTS))
+    """10th, 50th and 90th percentile of the latencies at each of ``count`` thresholds, [T, 3]; NaN: none.
+
+    Linear interpolation between order statistics, as ``floorkit.numerics.percentiles`` for one threshold.
+    """
+    ordered = latency_ms[np.lexsort((latency_ms, theta))]
+    sizes = np.bincount(theta, minlength=count)[:, None]
+    first = np.cumsum(sizes, axis=0) - sizes
+    position = np.asarray(LATENCY_PERCENTS) / 100.0 * (sizes - 1)
+    below = np.clip(np.floor(position), 0, None).astype(np.intp)
+    share = position - below
+    padded = np.append(ordered, [np.nan, np.nan])
+    low, high = padded[first + below], padded[first + np.minimum(below + 1, np.maximum(sizes - 1, 0))]
+    return np.asarray(np.where(sizes > 0, low + (high - low) * share, np.nan))
 
 
 def sweep_probabilities(
@@ -363,11 +372,7 @@ def sweep_probabilities(
             probabilities[identifier][speaker] for identifier in golds for speaker in SPEAKERS
         )
     thetas = np.unique(np.asarray(thetas, np.float64))
-    return pool_sweeps(
-        task,
-        thetas,
-        [
-            (gold, sweep_conversation(gold, task, probabilities[identifier], thetas, frame_rate_hz))
-            for identifier, gold in golds.items()
-        ],
+    swept = sweep_conversations(
+        [(gold, probabilities[identifier]) for identifier, gold in golds.items()], task, thetas, frame_rate_hz
     )
+    return pool_sweeps(task, thetas, list(zip(golds.values(), swept, strict=True)))
