@@ -14,7 +14,7 @@ from floorkit.numerics import Ranking
 
 T = TypeVar("T")
 
-BATCH_CELLS = 4_000_000
+BATCH_CELLS = 1_000_000
 """Resamples times rows that one step of a batch holds in memory."""
 
 
