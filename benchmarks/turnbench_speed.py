@@ -18,6 +18,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -130,25 +131,22 @@ def plain_score(
     tp = fp = 0
     for speaker in (1, 2):
         gaps = [(start, end) for who, start, end in excluded if who == speaker]
-        kept = [time for time in times[speaker] if not any(start <= time <= end for start, end in gaps)]
-        own = sorted(time for who, time, _ in positives if who == speaker)
-        windows = [
-            (time - 0.25, min(time + 3.0, following))
-            for time, following in zip(own, [*own[1:], float("inf")], strict=True)
-        ]
+        kept = [t for t in times[speaker] if not any(start <= t <= end for start, end in gaps)]
+        own = sorted(t for who, t, _ in positives if who == speaker)
+        windows = [(t - 0.25, min(t + 3.0, later)) for t, later in pairwise([*own, float("inf")])]
         claimed: set[float] = set()
         for low, high in windows:
-            for time in kept:
-                if time > high:
+            for t in kept:
+                if t > high:
                     break
-                if time >= low and time not in claimed:
-                    claimed.add(time)
+                if t >= low and t not in claimed:
+                    claimed.add(t)
                     tp += 1
                     break
-        outside = [time for time in kept if not any(low <= time <= high for low, high in windows)]
+        outside = [t for t in kept if not any(low <= t <= high for low, high in windows)]
         for who, start, end in negatives:
             if who == speaker:
-                fp += any(start - 0.25 <= time <= end for time in outside)
+                fp += any(start - 0.25 <= t <= end for t in outside)
     return tp, fp
 
 
@@ -230,9 +228,7 @@ def sweep_speed(
     if found != rows:
         raise SystemExit("the sweep and its yardstick disagree")
     ratio = plain / ours
-    print(
-        f"sweep {rate:5g} Hz {ours:6.2f} s, {len(thetas)} thresholds; plain loop {plain:7.1f} s: {ratio:.0f} x"
-    )
+    print(f"sweep {rate:5g} Hz {ours:6.2f} s, {len(thetas)} thresholds; plain {plain:6.1f} s: {ratio:.0f} x")
     theta = float(thetas[len(thetas) // 2])
     events_at = [{s: committed_times(of[s], theta, rate) for s in (1, 2)} for of in values]
     once, _ = timed(lambda: [score_task(g.eot, e) for g, e in zip(golds, events_at, strict=True)])
