@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
+from pylatexenc.latex2text import LatexNodes2Text
 
 from floorkit.core.values import ColumnSpec, Mark, Result, Section
 from floorkit.reports import export, tables_json
@@ -78,8 +79,7 @@ def test_shown_values_are_rounded_as_reports_round_them() -> None:
 
 def unescaped_latex(text: str) -> str:
     """LaTeX text back to plain text, by pylatexenc."""
-    pylatexenc = pytest.importorskip("pylatexenc.latex2text")
-    converter = pylatexenc.LatexNodes2Text(math_mode="text", strict_latex_spaces=True)
+    converter = LatexNodes2Text(math_mode="text", strict_latex_spaces=True)
     plain: str = converter.latex_to_text(text)
     return plain
 
