@@ -312,15 +312,20 @@ def _store(part: RunPart, tables: Tables) -> None:
         part.place.parent.mkdir(exist_ok=True)
         store.write(part.place, tables, part.key)
     except OSError as error:
-        raise EvaluationError(
-            Problem(
-                "score tables cannot be stored",
-                str(part.place.parent),
-                f"{error.strerror or error} ({this_process()})",
-                "a cache folder that can be written to wherever units are computed",
-                "name another one in $FLOORKIT_CACHE",
-            )
-        ) from None
+        raise cannot_store(part.place.parent, error) from None
+
+
+def cannot_store(folder: Path, error: OSError) -> EvaluationError:
+    """The failure of a worker that cannot write below the cache folder."""
+    return EvaluationError(
+        Problem(
+            "a worker cannot write to the cache",
+            str(folder),
+            f"{error.strerror or error} ({this_process()})",
+            "a cache folder that can be written to wherever units are computed",
+            "name another one in $FLOORKIT_CACHE",
+        )
+    )
 
 
 def _nowhere(run: str, unit: Unit) -> tuple[Path, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import closing
 
 from floorkit.core import statistics
 from floorkit.core.compare import compare_pairs
@@ -64,12 +65,12 @@ def score(plan: Plan, executor: Executor, progress: Progress | None = None) -> N
     if progress is not None:
         progress(len(plan.prepared.dataset.units) - len(tasks))
     problems: list[Problem] = []
-    outcomes = executor.map(score_unit, tasks, plan.cache.work, progress)
-    for task, outcome in zip(tasks, outcomes, strict=True):
-        problems += outcome.problems
-        outcome.stop()
-        if not outcome.problems:
-            plan.collect(task.unit)
+    with closing(executor.map(score_unit, tasks, plan.cache.work, progress)) as outcomes:
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            problems += outcome.problems
+            outcome.stop()
+            if not outcome.problems:
+                plan.collect(task.unit)
     if problems:
         raise InputError(dict.fromkeys(problems))
 

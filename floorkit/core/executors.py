@@ -13,15 +13,16 @@ crosses the network are a unit's names and paths, and its problems.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from attrs import define, field
 
-from floorkit.core.engine import Outcome, Task, refusals
+from floorkit.core.engine import Outcome, Task, cannot_store, refusals
 from floorkit.core.errors import EvaluationError, ManifestError, Problem, SourceDriftError
 
 Work = Callable[[Task], Outcome]
@@ -29,8 +30,6 @@ Progress = Callable[[int], None]
 """Called with the number of units that were finished."""
 
 BACKENDS = ("local", "dask", "ray")
-WAIT_S = 60
-"""How long a cluster may take until its first worker is there."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
@@ -74,7 +73,7 @@ class Executor:
 
     def map(
         self, work: Work, tasks: Sequence[Task], scratch: Path, progress: Progress | None = None
-    ) -> Iterator[Outcome]:
+    ) -> Generator[Outcome, None, None]:
         """Outcomes of ``work``, in the order of ``tasks``.
 
         Parameters
@@ -96,19 +95,20 @@ class Executor:
         if not tasks:
             return
         outcomes = self._here(work, tasks) if self._is_here(tasks) else self._there(work, tasks, scratch)
-        for outcome in outcomes:
-            yield outcome
-            if progress is not None:
-                progress(1)
+        with closing(outcomes):
+            for outcome in outcomes:
+                yield outcome
+                if progress is not None:
+                    progress(1)
 
     def _is_here(self, tasks: Sequence[Task]) -> bool:
         return self.backend == "local" and (self.jobs == 1 or len(tasks) == 1)
 
-    def _here(self, work: Work, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def _here(self, work: Work, tasks: Sequence[Task]) -> Generator[Outcome, None, None]:
         with one_thread():
             yield from map(work, tasks)
 
-    def _there(self, work: Work, tasks: Sequence[Task], scratch: Path) -> Iterator[Outcome]:
+    def _there(self, work: Work, tasks: Sequence[Task], scratch: Path) -> Generator[Outcome, None, None]:
         import joblib
 
         backend = self._backend(tasks)
@@ -116,9 +116,12 @@ class Executor:
         finished = False
         try:
             with joblib.parallel_config(**backend):
-                yield from joblib.Parallel(return_as="generator", pre_dispatch="4*n_jobs")(
+                outcomes = joblib.Parallel(return_as="generator", pre_dispatch="4*n_jobs")(
                     joblib.delayed(_noted)(work, task, note) for task, note in noted
                 )
+            with warnings.catch_warnings(), closing(outcomes):
+                warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)  # an error ends the others
+                yield from outcomes
             finished = True
         except Exception as error:
             running = [f"unit {task.unit.name}" for task, note in noted if note.exists()]
@@ -155,30 +158,11 @@ class Executor:
             ) from None
 
     def _dask(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        import distributed
+        from floorkit.core import dask_backend
 
-        client_of: Any = distributed.Client
-        local_cluster: Any = distributed.LocalCluster
         if self._client is None:
             try:
-                if self.address.startswith("/"):
-                    client = client_of(scheduler_file=self.address, timeout=WAIT_S)
-                elif self.address:
-                    client = client_of(
-                        self.address if "://" in self.address else f"tcp://{self.address}", timeout=WAIT_S
-                    )
-                else:
-                    cluster = self._started.enter_context(
-                        local_cluster(
-                            n_workers=self.jobs,
-                            threads_per_worker=1,
-                            dashboard_address=None,
-                            silence_logs="ERROR",
-                        )
-                    )
-                    client = client_of(cluster)
-                self._client = self._started.enter_context(client)
-                client.wait_for_workers(1, timeout=WAIT_S)
+                self._client = self._started.enter_context(dask_backend.connect(self.address, self.jobs))
             except (OSError, TimeoutError, ValueError) as error:
                 raise EvaluationError(
                     Problem(
@@ -189,7 +173,7 @@ class Executor:
                     )
                 ) from None
         self._refuse(self._client.run(refusals, tasks[0].recipe, on_error="return"))
-        return {"backend": "dask", "client": self._client}
+        return {"backend": dask_backend.Backend(client=self._client)}
 
     def _refuse(self, answers: dict[str, Any]) -> None:
         """Raise what the workers say against computing here, all of them, before any of them does."""
@@ -236,7 +220,10 @@ def _is_death(error: Exception) -> bool:
 def _noted(work: Work, task: Task, note: Path) -> Outcome:
     """Work in a worker, with a note of the unit for as long as it takes."""
     _single_thread()
-    note.touch()
+    try:
+        note.touch()
+    except OSError as error:
+        return Outcome(failure=cannot_store(note.parent, error))
     try:
         return work(task)
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -347,9 +348,10 @@ def check_contents(
     tasks = tasks_for(one.recipe, one.dataset.units, of_user, one.hashed)
     if progress is not None:
         progress(len(one.dataset.units) - len(tasks))
-    for outcome in executor.map(check_unit, tasks, scratch, progress):
-        findings.inputs += outcome.problems
-        outcome.stop()
+    with closing(executor.map(check_unit, tasks, scratch, progress)) as outcomes:
+        for outcome in outcomes:
+            findings.inputs += outcome.problems
+            outcome.stop()
 
 
 def units_of(dataset: Dataset, run: Run, split: str) -> tuple[Unit, ...]:
