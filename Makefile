@@ -25,6 +25,9 @@ lint: $(VENV)/installed-dev
 check-types: $(VENV)/installed-dev
 	$(BIN)/mypy floorkit $(wildcard plugins/*/src/*)
 
+docs: $(VENV)/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("floorkit needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import typing
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -18,8 +20,11 @@ from attrs import NOTHING, Attribute
 
 from floorkit.core import hooks, registry
 from floorkit.core.structure import describe
+from floorkit.core.values import Protocol
 
-DIRECTIVE = re.compile(r"^<!-- generate: (?P<name>\w+)(?: (?P<argument>\S+))? -->$", re.MULTILINE)
+PLUGINS = Path(__file__).parents[1] / "plugins"
+
+DIRECTIVE = re.compile(r"^<!-- generate: (?P<name>\w+)(?: (?P<argument>.+?))? -->$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -40,23 +45,45 @@ def table(path: str) -> str:
 
 def params(protocol: str) -> str:
     """The parameters of an installed protocol."""
+    return _keys(_protocol(protocol).params)
+
+
+def _protocol(name: str) -> Protocol:
     for plugin in registry.discover():
         loaded = registry.load(plugin)
         for one in loaded.protocols if isinstance(loaded, registry.Loaded) else ():
-            if one.id == protocol:
-                return _keys(one.params)
-    raise KeyError(f"protocol {protocol} is not installed")
+            if one.id == name:
+                return one
+    raise KeyError(f"protocol {name} is not installed")
+
+
+def caveats(protocol: str) -> str:
+    """What a protocol measures and what it does not, as its reports say it."""
+    declared = _protocol(protocol)
+    unmeasured = "\n".join(f"- {sentence}" for sentence in declared.caveats)
+    return f"**It measures** {declared.measures}.\n\n## What it does not measure\n\n{unmeasured}"
+
+
+def readme(argument: str) -> str:
+    """The section of that heading of a plugin's README: ``PLUGIN HEADING``."""
+    plugin, _, heading = argument.partition(" ")
+    text = (PLUGINS / plugin / "README.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(heading)}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise KeyError(f"the README of {plugin} has no section {heading!r}")
+    return found.group().rstrip()
 
 
 def _keys(cls: type) -> str:
     rows = ["| key | meaning | type | default |", "|---|---|---|---|"]
+    types = typing.get_type_hints(cls)
     for field in attrs.fields(cls):
         doc = field.metadata["doc"].rstrip(".")
         unit = field.metadata.get("unit")
         allowed = field.metadata.get("allowed", "")
         words = f"{doc[:1].upper()}{doc[1:]}." + (f" Unit: {unit}." if unit else "")
         words += f" Allowed: {allowed}." if allowed and allowed != "a finite number" else ""
-        cells = (f"`{field.name}`", words, describe(field.type), _default(field))
+        cells = (f"`{field.name}`", words, describe(types[field.name]), _default(field))
         rows.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(rows)
 
@@ -101,11 +128,18 @@ def hook_overview(_: str) -> str:
     return from_numpydoc(hooks.__doc__ or "")
 
 
-def values(name: str) -> str:
-    """One of the values that pass through hooks: its docstring and its fields."""
-    cls = getattr(importlib.import_module("floorkit.core.values"), name)
+def all_values(_: str) -> str:
+    """The classes of floorkit.core.values, in the order of their definition."""
+    module = importlib.import_module("floorkit.core.values")
+    classes = [
+        one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
+    ]
+    return "\n\n".join(_value(one) for one in classes)
+
+
+def _value(cls: type) -> str:
     fields = ", ".join(f"`{field.name}`" for field in attrs.fields(cls))
-    return f"{from_numpydoc(cls.__doc__ or '')}\n\nFields: {fields}."
+    return f"### {cls.__name__}\n\n{from_numpydoc(cls.__doc__)}\n\nFields: {fields}."
 
 
 def from_numpydoc(text: str | None) -> str:
@@ -172,9 +206,11 @@ def _help(command: click.Command, above: click.Context, title: str) -> list[str]
 GENERATORS: dict[str, Callable[[str], str]] = {
     "table": table,
     "params": params,
+    "caveats": caveats,
+    "readme": readme,
     "hook_reference": hook_reference,
     "hook_overview": hook_overview,
-    "values": values,
+    "all_values": all_values,
     "rules": rules,
     "commands": commands,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
 import os
 import re
@@ -10,9 +11,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import attrs
+import click
 import pytest
 
 import floorkit
+from floorkit.cli import cli
+from floorkit.core import hooks, manifest
+from floorkit.core.statistics_settings import Settings
+from floorkit.testing.checklist import RULES
 
 from .conftest import build_wheel, clean_environment
 
@@ -92,3 +99,108 @@ def test_the_tutorial_runs_from_an_empty_folder_to_a_report(workshop: tuple[Path
     assert ran == len(re.findall("^```bash$", text, re.MULTILINE)) > 0
     assert (folder / "data" / "results" / "stops" / "summary.json").is_file()
     assert (folder / "data" / "results" / "report.html").is_file()
+
+
+# --- the pages ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in pages() if ">>> " in (DOCS / name).read_text("utf-8")])
+def test_worked_examples_give_the_numbers_that_they_show(name: str) -> None:
+    found = doctest.testfile(str(DOCS / name), module_relative=False, encoding="utf-8", report=True)
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_every_protocol_has_a_page_with_a_worked_example() -> None:
+    folders = [path.parent for path in sorted((REPOSITORY / "plugins").glob("*/pyproject.toml"))]
+    assert len(folders) == 5
+    for folder in folders:
+        text = (DOCS / "protocols" / f"{folder.name}.md").read_text(encoding="utf-8")
+        assert ">>> " in text
+        for heading in ("## Formulas", "## Parameters", "## Differences from the upstream"):
+            assert heading in text, folder.name
+        assert f"<!-- generate: caveats {folder.name} -->" in text
+        assert f"<!-- generate: params {folder.name} -->" in text
+
+
+@pytest.mark.parametrize(
+    "cls", [manifest.CoreEntry, manifest.ProtocolEntry, manifest.PluginEntry, manifest.CompareEntry, Settings]
+)
+def test_the_manifest_reference_has_every_key_with_its_meaning(cls: type) -> None:
+    text = page("manifest.md")
+    for field in attrs.fields(cls):
+        doc = field.metadata["doc"].rstrip(".")
+        assert f"| `{field.name}` | {doc[0].upper()}{doc[1:]}." in text
+
+
+def test_every_table_of_a_manifest_stands_in_the_reference() -> None:
+    text = page("manifest.md")
+    for field in attrs.fields(manifest.Document):
+        assert f"`[{field.name}" in text
+
+
+def test_every_hook_stands_in_the_reference_with_its_arguments() -> None:
+    text = page("hooks.md")
+    names = [name for name in dir(hooks) if name.startswith("floorkit_")]
+    assert len(names) == 10
+    for name in names:
+        assert f"\n## {name}\n" in text
+
+
+def test_every_rule_of_the_kit_stands_in_the_documentation() -> None:
+    text = page("conformance.md")
+    for rule in RULES.values():
+        assert f"**`{rule.name}`**" in text
+
+
+def test_every_command_stands_in_the_reference_with_its_help() -> None:
+    text = page("command-line.md")
+    for name in cli.commands:
+        assert f"\n## floorkit {name}\n" in text
+
+
+def test_no_directive_is_left_or_misspelt() -> None:
+    for name in pages():
+        assert "<!-- generate" not in page(name), name
+    with pytest.raises(KeyError):
+        generate.expand("<!-- generate: nothing_of_that_name -->")
+
+
+def test_toml_examples_are_manifests(tmp_path: Path) -> None:
+    checked = 0
+    for name in pages():
+        for block in FENCE.finditer((DOCS / name).read_text(encoding="utf-8")):
+            if block["kind"] == "toml" and "[protocols." in block["text"]:
+                path = tmp_path / "protocols.toml"
+                path.write_text(block["text"], encoding="utf-8")
+                manifest.read(path)
+                checked += 1
+    assert checked >= 2
+
+
+def test_commands_that_pages_name_exist() -> None:
+    """``floorkit NAME`` in any page is a command of the core or of a plugin."""
+    known = set(cli.list_commands(click.Context(cli)))
+    for name in pages():
+        for command in re.findall(
+            r"`floorkit ([a-z][a-z-]*)|^floorkit ([a-z][a-z-]*)", page(name), re.MULTILINE
+        ):
+            assert "".join(command) in known, f"{name}: floorkit {''.join(command)}"
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        cwd=REPOSITORY,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    for name in pages():
+        built = (tmp_path / "site" / name).with_suffix(".html")
+        text = built.read_text(encoding="utf-8")
+        assert "generate: " not in text
+        assert not re.search(r'(?:src|href)="https?://(?!github\.com|pypi\.org|squidfunk)', text), name
