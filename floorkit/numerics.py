@@ -17,6 +17,9 @@ ROW_SECONDS = 0.2
 
 Float = NDArray[np.float64]
 
+_GROUPS_AT_ONCE = 512
+"""Groups of tied scores that one block holds in memory for all weightings."""
+
 
 class Ranking:
     """Scores with labels, sorted once, for average precision under many weightings.
@@ -37,7 +40,6 @@ class Ranking:
         is_last = np.ones(len(ordered), dtype=bool)
         is_last[:-1] = ordered[1:] != ordered[:-1]
         self.group_ends = np.flatnonzero(is_last)
-        self.group_starts = np.append(0, self.group_ends[:-1] + 1)[: len(self.group_ends)]
         positives = np.diff(np.cumsum(self.positive)[self.group_ends], prepend=0)
         self.scoring = np.flatnonzero(positives)
 
@@ -55,26 +57,44 @@ class Ranking:
             seen = np.cumsum(ordered)[self.group_ends]
         return average_precision_from_counts(hits, seen)
 
-    def average_precisions(self, weights: NDArray[np.integer[Any]]) -> Float:
-        """AP under each of B weightings, shape [B]; NaN where there is no positive.
+    def average_precisions(
+        self, weights: NDArray[np.integer[Any]], clusters: NDArray[np.integer[Any]]
+    ) -> Float:
+        """AP under each of B weightings of whole clusters, shape [B]; NaN where there is no positive.
 
         Parameters
         ----------
         weights
-            Multiplicities of shape [B, N] in the order of the given scores.
+            Multiplicities of the C clusters, shape [B, C].
+        clusters
+            The cluster of each event, shape [N], in the order of the given scores.
+
+        Notes
+        -----
+        Only groups with positives add to AP. At each of them a cluster's cumulative counts do not depend on
+        its weight, so that all weightings are one product of matrices, exact in float64.
         """
-        ordered = weights[:, self.order].astype(np.float64)
-        if not len(self.group_ends):
-            return np.full(len(ordered), np.nan)
-        # Only groups with positives add to AP: the sum runs over those alone.
-        gained = np.add.reduceat(ordered * self.positive, self.group_starts, axis=1)[:, self.scoring]
-        seen = np.cumsum(ordered, axis=1)[:, self.group_ends[self.scoring]]
-        hits = np.cumsum(gained, axis=1)
-        precision = np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)
-        total = gained.sum(axis=1)
-        result: Float = np.full(len(ordered), np.nan)
-        np.divide((gained * precision).sum(axis=1), total, out=result, where=total > 0)
-        return result
+        multiplicities = weights.astype(np.float64)
+        ordered = clusters[self.order]
+        places = [np.flatnonzero(ordered == cluster) for cluster in range(multiplicities.shape[1])]
+        positives = [rows[self.positive[rows]] for rows in places]
+        ends = self.group_ends[self.scoring]
+        total = np.zeros(len(multiplicities))
+        before = np.zeros(len(multiplicities))
+        for start in range(0, len(ends), _GROUPS_AT_ONCE):
+            block = ends[start : start + _GROUPS_AT_ONCE]
+            hits = multiplicities @ _counts_up_to(positives, block)
+            seen = multiplicities @ _counts_up_to(places, block)
+            gained = np.diff(hits, axis=1, prepend=before[:, None])
+            before = hits[:, -1]
+            total += (gained * np.divide(hits, seen, out=np.zeros_like(hits), where=seen > 0)).sum(axis=1)
+        result: Float = np.full(len(multiplicities), np.nan)
+        return np.divide(total, before, out=result, where=before > 0)
+
+
+def _counts_up_to(places: Sequence[NDArray[np.signedinteger[Any]]], ends: NDArray[Any]) -> Float:
+    """For each sorted list of places the number at or before each of ``ends`` [G], shape [C, G]."""
+    return np.array([np.searchsorted(rows, ends, side="right") for rows in places], dtype=np.float64)
 
 
 def average_precision_from_counts(

@@ -14,9 +14,6 @@ from floorkit.numerics import Ranking
 
 T = TypeVar("T")
 
-BATCH_CELLS = 1_000_000
-"""Resamples times rows that one step of a batch holds in memory."""
-
 
 @frozen(eq=False)
 class _Batch:
@@ -204,13 +201,8 @@ class Pool:
         found = self._batch.found.get((table, key))
         if found is None:
             clusters = self.cluster_index(table)[rows]
-            step = max(1, BATCH_CELLS // max(1, len(rows)))
-            weights = self._batch.weights
-            parts = [
-                ranking.average_precisions(weights[start : start + step, clusters])
-                for start in range(0, len(weights), step)
-            ]
-            found = self._batch.found[table, key] = np.concatenate(parts)
+            found = ranking.average_precisions(self._batch.weights, clusters)
+            self._batch.found[table, key] = found
         value = float(found[self._row])
         return None if np.isnan(value) else value
 
