@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 RECALL_LEVELS: Final = np.linspace(0.0, 1.0, 101)
 _SOFT_GUARD: Final = np.float32(1e-9)
+_COCO_GUARD: Final = np.spacing(1)
 
 Formula = Callable[[NDArray[np.int64], NDArray[np.int64], int], float]
 """(hits, seen, number of ground truths) to AP: cumulative counts at each true positive, shape [K]."""
@@ -32,23 +33,23 @@ def soft_average_precision(hits: NDArray[np.int64], seen: NDArray[np.int64], n_g
     """Float32 AP of the revisions 2026-05-18 and later; 0 without a true positive."""
     true = hits.astype(np.float32)
     false = (seen - hits).astype(np.float32)
-    best = _best_from(true / (true + false + _SOFT_GUARD))
     recall = (true / np.float32(n_gold)).astype(np.float64)
-    levels = best[np.searchsorted(recall, RECALL_LEVELS, side="left")]
+    levels = _best_at_levels(true / (true + false + _SOFT_GUARD), recall)
     return float(np.add.accumulate(levels)[-1] / np.float32(101))
 
 
 def coco_average_precision(hits: NDArray[np.int64], seen: NDArray[np.int64], n_gold: int) -> float:
     """pycocotools' AP of one category and threshold; 0 without a true positive."""
-    best = _best_from(hits / (seen + np.spacing(1)))
-    return float(np.mean(best[np.searchsorted(hits / n_gold, RECALL_LEVELS, side="left")]))
+    levels = _best_at_levels(hits / (seen + _COCO_GUARD), hits / n_gold)
+    return float(np.add.reduce(levels) / len(RECALL_LEVELS))
 
 
-def _best_from(precision: NDArray[Any]) -> NDArray[Any]:
-    """Highest precision at or after each place, with a 0 behind the last."""
+def _best_at_levels(precision: NDArray[Any], recall: NDArray[np.float64]) -> NDArray[Any]:
+    """For each level the highest precision where recall has reached it, 0 where it never does."""
     best: NDArray[Any] = np.zeros(len(precision) + 1, dtype=precision.dtype)
     best[:-1] = np.maximum.accumulate(precision[::-1])[::-1]
-    return best
+    levels: NDArray[Any] = best[recall.searchsorted(RECALL_LEVELS)]
+    return levels
 
 
 @frozen(eq=False)
@@ -76,15 +77,13 @@ class Ranking:
         self, formula: Formula, n_gold: int, weights: NDArray[np.int64] | None = None
     ) -> list[float]:
         """AP at each threshold. ``weights`` [N] are multiplicities of the table's rows."""
-        seen = None if weights is None else np.cumsum(weights[self.rows])
-        found = []
-        for places in self.hits:
-            if seen is None:
-                found.append(formula(np.arange(1, len(places) + 1), places + 1, n_gold))
-            else:
-                assert weights is not None
-                found.append(formula(np.cumsum(weights[self.rows[places]]), seen[places], n_gold))
-        return found
+        if weights is None:
+            counted = [(np.arange(1, len(places) + 1), places + 1) for places in self.hits]
+        else:
+            ordered = weights[self.rows]
+            seen = ordered.cumsum()
+            counted = [(ordered[places].cumsum(), seen[places]) for places in self.hits]
+        return [formula(*counts, n_gold) if len(counts[0]) else 0.0 for counts in counted]
 
 
 def mixes_ties(rows: NDArray[np.intp], score: NDArray[np.float64], is_hit: NDArray[np.bool_]) -> bool:

@@ -16,7 +16,7 @@ from floorkit.core.values import (
     TextSection,
 )
 from floorkit_seld_metrics import outputs
-from floorkit_seld_metrics.measure import AGNOSTIC, COUNTED, MACRO_MAP, MACRO_PEARSON, MICRO_MAP
+from floorkit_seld_metrics.measure import AGNOSTIC, MACRO_MAP, MACRO_PEARSON, MICRO_MAP
 from floorkit_seld_metrics.outputs import RunFigures
 from floorkit_seld_metrics.params import SeldMetricsParams
 from floorkit_seld_metrics.scores import RevisionScores, confusion
@@ -185,24 +185,31 @@ def _confusion_file(runs: Sequence[RunFigures]) -> TableSection:
 
 
 def _count_table(runs: Sequence[RunFigures]) -> TableSection:
-    headings = {
-        "labels": "labels",
-        "predictions": "predicted",
-        "labels_out_of_range": "labels, other class",
-        "predictions_out_of_range": "predicted, other class",
+    columns = [
+        ColumnSpec("run"),
+        ColumnSpec("labels", kind="integer"),
+        ColumnSpec("predictions", kind="integer"),
+    ]
+    odd = {
+        "labels_out_of_range": "labels, other",
+        "predictions_out_of_range": "predicted, other",
         "labels_empty": "labels, empty",
         "predictions_empty": "predicted, empty",
     }
-    columns = [ColumnSpec("run"), *(ColumnSpec(name, headings[name], "integer") for name in COUNTED)]
-    rows = [[one.run.name, *(one.count(name) for name in COUNTED)] for one in runs]
-    return TableSection(
-        "Annotations",
-        columns,
-        rows,
-        note="Other class: outside 0 .. 12; counts class-agnostic only (not at all in 2026-04-02). "
-        "Empty: without any point; a label stays in the denominator, a prediction is a false positive "
-        "(2026-04-02 drops both).",
-    )
+    shown = [name for name in odd if any(one.count(name) for one in runs)]
+    columns += [ColumnSpec(name, odd[name], "integer") for name in shown]
+    rows = [[one.run.name, *(one.count(name) for name in ("labels", "predictions", *shown))] for one in runs]
+    notes = []
+    if any("out_of_range" in name for name in shown):
+        notes.append(
+            "Other: a category outside 0 .. 12; it counts class-agnostic only (in 2026-04-02 not at all)."
+        )
+    if any("empty" in name for name in shown):
+        notes.append(
+            "Empty: without any point; such a label stays in the denominator, such a prediction is a false "
+            "positive (2026-04-02 drops both)."
+        )
+    return TableSection("Annotations", columns, rows, note=" ".join(notes))
 
 
 def _tie_text(runs: Sequence[RunFigures], params: SeldMetricsParams) -> list[TextSection]:

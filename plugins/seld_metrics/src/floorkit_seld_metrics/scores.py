@@ -58,10 +58,15 @@ class RevisionScores:
     pool: Pool
     revision: str
     _known: dict[Group, AveragePrecisions] = field(factory=dict, init=False)
+    _n_gold: NDArray[np.int64] | None = field(default=None, init=False)
 
     @property
     def is_coco(self) -> bool:
         return self.revision == COCO_REVISION
+
+    @property
+    def _table(self) -> str:
+        return "coco" if self.is_coco else "detections"
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -70,17 +75,17 @@ class RevisionScores:
 
     def n_gold(self, group: Group) -> int:
         """Ground-truth annotations of a group; in 2026-04-02 those that the revision keeps."""
-        by_class = class_totals(self.pool, "coco_n_gt" if self.is_coco else "n_gt")
+        if self._n_gold is None:
+            self._n_gold = class_totals(self.pool, "coco_n_gt" if self.is_coco else "n_gt")
+        by_class = self._n_gold
         if group == ALL:
             return int(by_class.sum())
         return int(by_class[:N_CLASSES].sum()) if group == MICRO else int(by_class[int(group)])
 
     def n_detections(self, group: Group) -> int:
         """Predictions of a group; in 2026-04-02 those that the revision keeps."""
-        table = "coco" if self.is_coco else "detections"
-        rows = np.zeros(len(self.pool.unit_index(table)), dtype=bool)
-        rows[self._rows(group, of_all=True)] = True
-        return self.pool.count(table, rows)
+        rows = self._group_mask(self._table, group)
+        return self.pool.count(self._table, rows)
 
     def average_precisions(self, group: Group) -> AveragePrecisions:
         """AP of a group at each threshold."""
@@ -121,7 +126,7 @@ class RevisionScores:
         table, column = ("pairs", "pearson") if self.is_coco else ("detections", "pearson")
         if group == ALL and not self.is_coco:
             column = "agnostic_pearson"
-        return weighted_mean(self.pool, table, column, self._group_mask(table, group))
+        return self._mean(table, column, group)
 
     def macro_pearson(self) -> float | None:
         """Mean over the classes with ground truth of the class's mean r, where it has one."""
@@ -130,7 +135,7 @@ class RevisionScores:
 
     def distance_error(self) -> tuple[float | None, int]:
         """Mean absolute percentage error of distance (2026-04-02), and the number of pairs."""
-        return weighted_mean(self.pool, "pairs", "distance_error", self._group_mask("pairs", MICRO))
+        return self._mean("pairs", "distance_error", MICRO)
 
     # --- how --------------------------------------------------------------------------------
 
@@ -150,22 +155,20 @@ class RevisionScores:
         n_gold = self.n_gold(group)
         if not n_gold or not self._has_detections(group):
             return None
-        weights = self.pool.row_weights("coco" if self.is_coco else "detections")
+        weights = self.pool.row_weights(self._table)
         return ranking.average_precisions(self._formula, n_gold, weights)
 
     def _ranking(self, group: Group) -> Ranking:
-        table = "coco" if self.is_coco else "detections"
-
         def build() -> Ranking:
-            return Ranking.of(self._rows(group), self.pool.column(table, "score"), self._is_hit(group))
+            return Ranking.of(self._rows(group), self.pool.column(self._table, "score"), self._is_hit(group))
 
-        return self.pool.cached(("ranking", self.thresholds, self.is_coco, group), build)
+        return self.pool.cached(("ranking", self._table, self.thresholds, group), build)
 
-    def _rows(self, group: Group, of_all: bool = False) -> NDArray[np.intp]:
+    def _rows(self, group: Group) -> NDArray[np.intp]:
         """Rows of a group in tie order: recording, frame, class, file order."""
-        table = "coco" if self.is_coco else "detections"
+        table = self._table
         mask = self._group_mask(table, group)
-        if self.is_coco and not of_all:
+        if self.is_coco:
             mask = mask & self.pool.column(table, "agnostic_counts" if group == ALL else "counts")
         rows = np.flatnonzero(mask)
         if group == MICRO and not self.is_coco:
@@ -174,11 +177,29 @@ class RevisionScores:
         return rows
 
     def _group_mask(self, table: str, group: Group) -> NDArray[np.bool_]:
-        classes = self.pool.column(table, "class")
-        if group == ALL:
-            return np.ones(len(classes), dtype=bool)
-        chosen: NDArray[np.bool_] = classes != OUT_OF_RANGE if group == MICRO else classes == group
-        return chosen
+        def build() -> NDArray[np.bool_]:
+            classes = self.pool.column(table, "class")
+            if group == ALL:
+                return np.ones(len(classes), dtype=bool)
+            chosen: NDArray[np.bool_] = classes != OUT_OF_RANGE if group == MICRO else classes == group
+            return chosen
+
+        return self.pool.cached(("group", table, group), build)
+
+    def _mean(self, table: str, column: str, group: Group) -> tuple[float | None, int]:
+        """Mean of a column over those rows of a group where it is a number, and how many there are."""
+
+        def build() -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+            values = self.pool.column(table, column)
+            rows = np.flatnonzero(self._group_mask(table, group) & ~np.isnan(values))
+            return rows, values[rows]
+
+        rows, values = self.pool.cached(("numbers", table, column, group), build)
+        weights = self.pool.row_weights(table)
+        if weights is None:
+            return (float(np.mean(values)), len(rows)) if len(rows) else (None, 0)
+        count = int(weights[rows].sum())
+        return (float((values * weights[rows]).sum() / count), count) if count else (None, 0)
 
     def _is_hit(self, group: Group) -> NDArray[np.bool_]:
         if self.is_coco:
@@ -209,19 +230,6 @@ def class_totals(pool: Pool, column: str) -> NDArray[np.int64]:
         pool.column("classes", "class").astype(np.intp), weights=values, minlength=N_CLASSES + 1
     )
     return totals.astype(np.int64)
-
-
-def weighted_mean(pool: Pool, table: str, column: str, rows: NDArray[np.bool_]) -> tuple[float | None, int]:
-    """Mean of a column over those of ``rows`` where it is a number, and how many there are."""
-    values = pool.column(table, column)
-    rows = rows & ~np.isnan(values)
-    count = pool.count(table, rows)
-    if not count:
-        return None, 0
-    weights = pool.row_weights(table)
-    if weights is None:
-        return float(np.mean(values[rows])), count
-    return float(np.sum(values[rows] * weights[rows]) / count), count
 
 
 def confusion(pool: Pool) -> NDArray[np.int64]:
