@@ -26,6 +26,7 @@ from floorkit_turnbench.params import TurnbenchParams
 if TYPE_CHECKING:
     import click
 
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 FLOORKIT_API = (1, 0)
@@ -124,3 +125,10 @@ def floorkit_commands() -> list[click.Command]:
     from floorkit_turnbench.commands import turnbench
 
     return [turnbench]
+
+
+@hookimpl
+def floorkit_guess(listing: Listing) -> list[Guess]:
+    from floorkit_turnbench.guess import guess
+
+    return guess(listing)
