@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from floorkit.core.errors import EvaluationError, ManifestError
 from floorkit.core.pool import Pool
 from floorkit.core.statistics import Measured, draw, intervals, percentile_interval, replicate
+from floorkit.core.statistics_files import statistics_to_plain
 from floorkit.core.statistics_settings import Settings, cluster_problems
 from floorkit.core.structure import structure
 from floorkit.core.values import Figure, Protocol, Source, Table, Unit
@@ -333,3 +336,61 @@ def test_unknown_cluster_is_reported_with_those_that_the_protocol_has() -> None:
         "protocols.demo.statistics.cluster: demo cannot resample by 'speaker'\n"
         "  found:    'speaker'\n  expected: one of 'unit', 'recording'"
     )
+
+
+def ranked_measure(named: bool, calls: list[int]) -> Any:
+    """AP by Pool.average_precision, with or without naming its ranking; counts how often it is called."""
+
+    def measure_ranked(pool: Pool, only: Collection[str] | None) -> Sequence[Figure]:
+        calls.append(1)
+        label, score = pool.column("events", "label"), pool.column("events", "score")
+        value = pool.average_precision("events", "all", lambda: (np.arange(len(label)), score, label))
+        rankings = (("events", "all"),) if named else ()
+        reason = "" if value is not None else "no_positives"
+        return [Figure("ap", value, "AP", headline=True, rankings=rankings, reason=reason)]
+
+    return measure_ranked
+
+
+def test_a_named_ranking_is_resampled_to_the_same_values_without_calling_the_hook() -> None:
+    found, calls = {}, {}
+    for named in (False, True):
+        pool, count = make_pool(5, 9), []
+        hook = ranked_measure(named, count)
+        run = Measured("run", pool, hook, hook(pool, None))
+        found[named] = replicate([run], draw(pool.clusters, 300, 0))["run"]
+        calls[named] = len(count)
+    np.testing.assert_allclose(found[True].resampled["ap"], found[False].resampled["ap"], rtol=0, atol=1e-14)
+    assert calls[True] < 40
+    assert calls[False] > 300
+
+
+def test_a_ranking_that_is_not_the_figures_own_is_not_used() -> None:
+    pool = make_pool(5, 9)
+
+    def wrong(pool: Pool, only: Collection[str] | None) -> Sequence[Figure]:
+        label, score = pool.column("events", "label"), pool.column("events", "score")
+        value = pool.average_precision("events", "all", lambda: (np.arange(len(label)), score, label))
+        return [Figure("half", (value or 0) / 2, "AP", headline=True, rankings=(("events", "all"),))]
+
+    draws = draw(pool.clusters, 100, 0)
+    halves = replicate([Measured("run", pool, wrong, wrong(pool, None))], draws)["run"].resampled["half"]
+    whole = pool.average_precisions("events", "all", draws.of(pool.clusters))
+    np.testing.assert_allclose(2 * halves, whole, rtol=0, atol=1e-12)
+
+
+def test_curves_get_intervals_but_are_neither_compared_nor_stored() -> None:
+    pool = make_pool(5, 9)
+
+    def curve(pool: Pool, only: Collection[str] | None) -> Sequence[Figure]:
+        figures = [attrs.evolve(one, interval=True) for one in measure(pool, None)]
+        return [attrs.evolve(one, headline=one.key == "ap", read_with="") for one in figures]
+
+    figures = curve(pool, None)
+    draws = draw(pool.clusters, 100, 0)
+    for curves in (False, True):
+        found = replicate([Measured("run", pool, curve, figures, curves=curves)], draws)["run"]
+        assert ("false_rate" in intervals(found, 0.95)) is curves
+        assert [figure.key for figure in found.headline] == ["ap"]
+        stored = statistics_to_plain([found], Settings(), 0, "unit", "")
+        assert list(stored["runs"]["run"]["figures"]) == ["ap"]

@@ -125,7 +125,9 @@ def evaluate(
         measure = _measure(prepared, run, points)
         figures = tuple(measure(pool, None))
         _check_figures(figures, run.name)
-        measured.append(Measured(run.name, _clustered(plan, pool, run), measure, figures))
+        measured.append(
+            Measured(run.name, _clustered(plan, pool, run), measure, figures, curves=not run.control)
+        )
         runs[run.name] = RunResult(
             run.name,
             run.control,

@@ -195,16 +195,26 @@ class Pool:
             rows, scores, labels = select()
             return Ranking(scores, labels), rows
 
-        ranking, rows = self.cached(("ranking", table, key), build)
+        ranking, _ = self.cached(("ranking", table, key), build)
         if self._batch is None:
             return ranking.average_precision()
         found = self._batch.found.get((table, key))
         if found is None:
-            clusters = self.cluster_index(table)[rows]
-            found = ranking.average_precisions(self._batch.weights, clusters)
+            found = self.average_precisions(table, key, self._batch.weights)
             self._batch.found[table, key] = found
         value = float(found[self._row])
         return None if np.isnan(value) else value
+
+    def average_precisions(
+        self, table: str, key: Hashable, weights: NDArray[np.integer[Any]]
+    ) -> NDArray[np.float64]:
+        """AP under many cluster multiplicities [B, C], shape [B], NaN without positives.
+
+        ``key`` is one under which :meth:`average_precision` was called before; KeyError for another.
+        """
+        ranking, rows = self._cache["ranking", table, key]
+        precisions: NDArray[np.float64] = ranking.average_precisions(weights, self.cluster_index(table)[rows])
+        return precisions
 
     def _view(self) -> Pool:
         view = Pool.__new__(Pool)

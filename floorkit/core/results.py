@@ -23,10 +23,10 @@ from floorkit.core.errors import EvaluationError, InputError, ManifestError, Pro
 from floorkit.core.paths import child
 from floorkit.core.registry import core_source
 from floorkit.core.sources import hash_file
+from floorkit.core.statistics_files import figure_to_plain
 from floorkit.core.structure import unstructure
 from floorkit.core.values import (
     Comparison,
-    Figure,
     FileSection,
     ImageSection,
     Mark,
@@ -268,7 +268,11 @@ def summary(result: Result, sections: Iterable[Section]) -> dict[str, Any]:
         },
         "headline": {
             name: [
-                {**figure_data(figure), "interval": _interval(run.intervals.get(figure.key))}
+                {
+                    "key": figure.key,
+                    **figure_to_plain(figure),
+                    "interval": _interval(run.intervals.get(figure.key)),
+                }
                 for figure in run.figures
                 if figure.headline
             ]
@@ -286,11 +290,6 @@ def summary(result: Result, sections: Iterable[Section]) -> dict[str, Any]:
                 )
             data.update(section.data)
     return data
-
-
-def figure_data(figure: Figure) -> dict[str, Any]:
-    """A figure as plain data, its key included."""
-    return {"key": figure.key, **asdict(figure)}
 
 
 def _interval(interval: Any) -> dict[str, Any] | None:

@@ -110,12 +110,14 @@ def draw(clusters: Iterable[str], resamples: int, seed: int) -> Draws:
 @frozen(eq=False)
 class Measured:
     """One run, ready to be measured again: its pool (``pool.by(...)`` applied where clusters are finer than
-    units), its measure function (picklable where ``jobs`` is above 1) and its figures at weights None."""
+    units), its measure function (picklable where ``jobs`` is above 1) and its figures at weights None.
+    ``curves`` asks for the figures with ``Figure.interval`` beside the headline ones."""
 
     name: str
     pool: Pool
     measure: Measure
     figures: Sequence[Figure]
+    curves: bool = False
 
 
 @frozen(eq=False)
@@ -127,7 +129,7 @@ class Replicates:
     run, clusters
         Name of the run; names of its C clusters, in the pool's order.
     figures
-        By key, the headline figures and those that they are read with, at weights None.
+        By key, the headline figures, those that they are read with, and curves, at weights None.
     units
         By key, the figure of each cluster alone, shape [C]; NaN where it does not exist.
     denominators
@@ -147,6 +149,13 @@ class Replicates:
     denominators: Mapping[str, Float]
     resampled: Mapping[str, Float]
     draws: str
+
+    @property
+    def compared(self) -> frozenset[str]:
+        """Keys of the headline figures and of those that they are read with: all but curves."""
+        return frozenset(
+            key for figure in self.headline for key in (figure.key, figure.read_with) if key in self.figures
+        )
 
     @property
     def headline(self) -> tuple[Figure, ...]:
@@ -182,21 +191,23 @@ def _replicate(run: Measured, draws: Draws, parallel: Any, jobs: int) -> Replica
         )
         return np.concatenate(parts)
 
-    figures = _headline_and_companions(run)
+    figures = _resampled_figures(run)
     keys = [key for key, figure in figures.items() if figure.value is not None]
     clusters = run.pool.clusters
     count = len(clusters)
     weights = draws.of(clusters)
     rows = np.concatenate([np.eye(count, dtype=np.int32), weights[:CHECKED]])
     tables = dict(zip(keys, np.moveaxis(measure(keys, rows), 2, 0), strict=True))
-    others = [key for key in keys if not _is_ratio_of_sums(figures[key], tables[key], rows)]
-    measured = dict(zip(others, measure(others, weights[CHECKED:])[:, 0].T, strict=True))
     resampled = {}
     for key in keys:
-        if key in measured:
-            resampled[key] = np.concatenate([tables[key][count:, 0], measured[key]])
-        else:
+        if _is_ratio_of_sums(figures[key], tables[key], rows):
             resampled[key] = _ratio(*(weights @ tables[key][:count, 1:]).T)
+        elif _is_mean_of_rankings(run.pool, figures[key], tables[key], rows):
+            resampled[key] = _mean_of_rankings(run.pool, figures[key], weights)
+    others = [key for key in keys if key not in resampled]
+    measured = measure(others, weights[CHECKED:])[:, 0].T
+    for key, values in zip(others, measured, strict=True):
+        resampled[key] = np.concatenate([tables[key][count:, 0], values])
     return Replicates(
         run=run.name,
         clusters=clusters,
@@ -228,6 +239,21 @@ def _is_ratio_of_sums(figure: Figure, table: Float, rows: NDArray[np.int32]) -> 
     return bool((found[:, 1:] == expected).all() and np.array_equal(found[:, 0], values, equal_nan=True))
 
 
+def _mean_of_rankings(pool: Pool, figure: Figure, weights: NDArray[np.int32]) -> Float:
+    """The mean of the figure's average precisions under each row of weights, NaN where one does not exist."""
+    found = [pool.average_precisions(table, key, weights) for table, key in figure.rankings]
+    means: Float = np.mean(found, axis=0)
+    return means
+
+
+def _is_mean_of_rankings(pool: Pool, figure: Figure, table: Float, rows: NDArray[np.int32]) -> bool:
+    """Whether the measured values are the mean of the average precisions that the figure names."""
+    if not figure.rankings:
+        return False
+    expected = _mean_of_rankings(pool, figure, rows)
+    return bool(np.allclose(table[:, 0], expected, rtol=0, atol=1e-12, equal_nan=True))
+
+
 def _ratio(counts: Float, denominators: Float) -> Float:
     """counts / denominators, NaN where the denominator is 0."""
     result: Float = np.full(len(counts), np.nan)
@@ -235,9 +261,11 @@ def _ratio(counts: Float, denominators: Float) -> Float:
     return result
 
 
-def _headline_and_companions(run: Measured) -> dict[str, Figure]:
+def _resampled_figures(run: Measured) -> dict[str, Figure]:
     headline = [figure for figure in run.figures if figure.headline]
     wanted = {figure.key for figure in headline} | {figure.read_with for figure in headline}
+    if run.curves:
+        wanted |= {figure.key for figure in run.figures if figure.interval}
     chosen = [figure for figure in run.figures if figure.key in wanted]
     figures = {figure.key: figure for figure in chosen}
     missing = {figure.read_with for figure in headline if figure.read_with} - set(figures)

@@ -66,7 +66,9 @@ def statistics_to_plain(
 def _run_to_plain(run: Replicates) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for key, figure in run.figures.items():
-        figures[key] = {"figure": asdict(figure)}
+        if key not in run.compared:
+            continue
+        figures[key] = {"figure": figure_to_plain(figure)}
         if key in run.resampled:
             figures[key] |= {
                 "units": _listed(run.units[key]),
@@ -114,6 +116,13 @@ def _run_from_plain(name: str, plain: Mapping[str, Any], draws: str, resamples: 
         if shapes != ((len(clusters),), (len(clusters),), (resamples,)):
             raise ValueError(f"run {name}, figure {key}: lengths {shapes} do not fit together")
     return Replicates(name, clusters, figures, units, denominators, resampled, draws)
+
+
+def figure_to_plain(figure: Figure) -> dict[str, Any]:
+    """A figure as plain data, but for what only the running process can use (its rankings)."""
+    plain = asdict(figure)
+    del plain["rankings"]
+    return plain
 
 
 def figure_from_plain(plain: Mapping[str, Any]) -> Figure:

@@ -7,7 +7,7 @@ never live objects, so that they can cross to a worker by value and be told apar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -317,10 +317,16 @@ class Figure:
     label
         Short column heading for reports; the name where empty.
     support
-        Counts that two runs must share to be compared on this figure.
+        Counts that two runs must share to be compared on this figure. Without any their denominators
+        must agree: name counts where the denominator depends on the run (precision, a mean latency).
     read_with
         Key of the figure that this one must be read beside (an error rate's achieved recall): a
         better value here with a worse one there is said in words.
+    interval
+        Give it an interval although it is no headline figure (a curve over horizons).
+    rankings
+        For an average precision taken by ``Pool.average_precision``: the (table, key) it was taken under,
+        or several whose mean it is. The core then resamples it without calling the measure hook again.
     """
 
     name: str
@@ -335,6 +341,8 @@ class Figure:
     label: str = ""
     support: Mapping[str, int | None] = field(factory=dict)
     read_with: str = ""
+    interval: bool = False
+    rankings: tuple[tuple[str, Hashable], ...] = ()
 
     @property
     def key(self) -> str:

@@ -180,6 +180,8 @@ class _Meter:
             headline=self._is_headline(one),
             label=_LABELS[one.name],
             support=self._support(one.family, horizons),
+            interval=one.name == "ap",
+            rankings=tuple((OPPORTUNITIES, (one.family, horizon)) for horizon in horizons),
         )
 
     def _average_precision(self, family: str, horizon: int) -> float | None:
@@ -215,6 +217,7 @@ class _Meter:
             reason=reason,
             at=_at(one),
             headline=self._is_headline(one),
+            interval=one.recall == self._params.headline_recall,
             label=_LABELS.get(one.name, one.name),
             support=self._support(one.family, (one.horizon,)),
             read_with="" if one.name == "recall" else recall_key,

@@ -71,9 +71,13 @@ def tally(pool: Pool, family: int, horizon: int, stratum: int, thresholds: Thres
 
 def average_precision(pool: Pool, family: int, horizon: int, stratum: int) -> float | None:
     """Event AP of one family, horizon and stratum."""
-    return pool.average_precision(
-        "candidates", (family, horizon, stratum), lambda: _scored(pool, family, horizon, stratum)
-    )
+    table, key = ranking_of(family, horizon, stratum)
+    return pool.average_precision(table, key, lambda: _scored(pool, family, horizon, stratum))
+
+
+def ranking_of(family: int, horizon: int, stratum: int) -> tuple[str, tuple[int, int, int]]:
+    """The table and key under which the pool keeps the ranking of :func:`average_precision`."""
+    return "candidates", (family, horizon, stratum)
 
 
 def _summed(pool: Pool, counts: NDArray[np.int64], stratum: int) -> NDArray[np.int64]:

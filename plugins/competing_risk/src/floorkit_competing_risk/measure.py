@@ -21,7 +21,15 @@ from floorkit.core.values import Coordinate, Figure, OperatingPoint, figure_key
 from floorkit.formats.dense import horizon_seconds
 from floorkit.numerics import rate, recall_name, whole_rows
 from floorkit_competing_risk import frames
-from floorkit_competing_risk.counts import TRIGGERS, WHOLE, Tally, average_precision, strata, tally
+from floorkit_competing_risk.counts import (
+    TRIGGERS,
+    WHOLE,
+    Tally,
+    average_precision,
+    ranking_of,
+    strata,
+    tally,
+)
 from floorkit_competing_risk.kernel import FAMILIES, RESPONSE, STATUSES
 from floorkit_competing_risk.params import CompetingRiskParams
 
@@ -208,7 +216,11 @@ def event_figures(
     """
     tallies = [tally(pool, f, place.horizon, place.stratum, thresholds[f]) for f in range(len(FAMILIES))]
     found = Collected(place, names)
-    facts = {"headline": place.headline, "support": _support(tallies) if place.headline else {}}
+    facts = {
+        "headline": place.headline,
+        "interval": place.is_whole,
+        "support": _support(tallies) if place.headline else {},
+    }
     for family, (family_name, one) in enumerate(zip(FAMILIES, tallies, strict=True)):
         for name in COUNT_NAMES:
             found.count(f"{family_name}_{name}", one.counts[name])
@@ -222,6 +234,7 @@ def event_figures(
                 denominator=one.counts["positive"] + one.counts["negative"],
                 higher_is_better=True,
                 label=f"{family_name} AP",
+                rankings=(ranking_of(family, place.horizon, place.stratum),),
                 **facts,
             )
     found.count("response_short_resume", tallies[RESPONSE].counts["short_resume"])
@@ -261,6 +274,7 @@ def _at_recall(
         recalled,
         one.counts["positive"],
         higher_is_better=True,
+        interval=headline.get("interval", False),
         label=label(names.recall),
     )
     found.count(names.count + suffix, triggered, reason)

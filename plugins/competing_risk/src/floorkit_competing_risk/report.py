@@ -20,6 +20,7 @@ from floorkit.core.values import (
     SummarySection,
     TableSection,
     TextSection,
+    figure_key,
 )
 from floorkit.formats.dense import horizon_seconds
 from floorkit.numerics import recall_name
@@ -348,5 +349,11 @@ def _plot(title: str, y_label: str, name: str, runs: Sequence[FigureRows]) -> Pl
     for one in runs:
         x = [float(place.at["horizon_s"]) for place in one.wholes]
         y = [one.value(name, place) for place in one.wholes]
-        series.append(Series(one.run.name, x, y, control=one.run.control))
+        known = [one.run.intervals.get(figure_key(name, place.at)) for place in one.wholes]
+        band = [interval for interval in known if interval is not None and interval.low is not None]
+        low, high = [interval.low for interval in band], [interval.high for interval in band]
+        whole = len(band) == len(x)
+        series.append(
+            Series(one.run.name, x, y, low if whole else (), high if whole else (), control=one.run.control)
+        )
     return PlotSection(title, "horizon (s)", y_label, series)
