@@ -148,6 +148,8 @@ def _compare_problems(manifest: Manifest) -> list[Problem]:
 
 def run_manifest(request: Request, command: Sequence[str]) -> None:
     """``floorkit run``: evaluate, print the report, write the results."""
+    from floorkit.reports.unit_differences import unit_difference_plots
+
     started = _now()
     manifest = manifests.read(request.manifest, request.settings).select(request.only)
     output = request.output or resolve(manifest.root, manifest.document.floorkit.output)
@@ -160,6 +162,7 @@ def run_manifest(request: Request, command: Sequence[str]) -> None:
         for one, its_plan in zip(prepared, plans, strict=True):
             with progress(f"scoring {one.context.name}", len(one.dataset.units), request) as told:
                 result, sections, replicates = evaluate(its_plan, manifest.document.compare, executor, told)
+            sections += tuple(unit_difference_plots(result, replicates))
             evaluated.append(
                 results.Evaluated(result, sections, core_files(one, result, sections, replicates))
             )
