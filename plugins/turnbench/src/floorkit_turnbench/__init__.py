@@ -50,7 +50,7 @@ _HOMES = {
     "Probabilities": "probabilities",
     "Submission": "submission",
     "Sweep": "thresholds",
-    "conversation": "make_conversation",
+    "make_conversation": "conversation",
     "load_dataset": "data",
 }
 

@@ -14,11 +14,11 @@ from attrs import frozen
 
 from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.numerics import percentiles, rate
-from floorkit_turnbench.conversation import TASKS, Events, Gold, Task
+from floorkit_turnbench.conversation import TASKS, Gold, Task
 from floorkit_turnbench.data import AnnotatedDataset, load_dataset
 from floorkit_turnbench.kernel import TaskScore, committed_times, score_task
 from floorkit_turnbench.labels import ANNOTATORS, SPEAKERS
-from floorkit_turnbench.predictors import annotator_events, gold_events
+from floorkit_turnbench.predictors import annotator_events, gold_events, within_audio
 from floorkit_turnbench.probabilities import Probabilities, check_probabilities, read_probabilities
 from floorkit_turnbench.strict_json import read_json
 from floorkit_turnbench.submission import Submission, check_submission
@@ -185,13 +185,22 @@ def commit(*chosen: tuple[Probabilities, float]) -> Submission:
 
 
 def gold_submission(dataset: AnnotatedDataset) -> Submission:
-    """The gold's own events as a submission: the best that can be scored."""
-    predictions: dict[str, Events] = {name: gold_events(gold) for name, gold in dataset.golds.items()}
-    return Submission(predictions)
+    """The gold's own events as a submission: the best that can be scored.
+
+    Gold past the end of the audio, where no submission may have a time, is moved to the end.
+    """
+    return Submission(
+        {name: within_audio(gold_events(gold), gold.duration_s) for name, gold in dataset.golds.items()}
+    )
 
 
 def annotator_submission(dataset: AnnotatedDataset, annotator: str) -> Submission:
-    """What one annotator (a, b or c) alone would submit: a person's score."""
+    """What one annotator (a, b or c) alone would submit: a person's score; the end as in the gold's."""
     if annotator not in ANNOTATORS:
         raise ValueError(f"annotator must be one of {', '.join(ANNOTATORS)}, found {annotator!r}")
-    return Submission({one.conversation_id: annotator_events(one, annotator) for one in dataset})
+    return Submission(
+        {
+            one.conversation_id: within_audio(annotator_events(one, annotator), one.duration_s)
+            for one in dataset
+        }
+    )

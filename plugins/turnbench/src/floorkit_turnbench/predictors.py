@@ -19,16 +19,18 @@ METRONOME_S: Final = 2.0
 
 
 def gold_events(gold: Gold) -> Events:
-    """The gold's positives as predictions: recall 1 and fp_rate 0 wherever no excluded interval hides one.
-
-    A time past the end of the audio is moved to the end, as a submission has none later.
-    """
+    """The gold's positives as predictions: recall 1 and fp_rate 0 wherever no excluded interval hides one."""
     return {
-        task: {
-            speaker: np.unique(np.minimum(gold.task(task).positives.of(speaker).start, gold.duration_s))
-            for speaker in SPEAKERS
-        }
+        task: {speaker: np.unique(gold.task(task).positives.of(speaker).start) for speaker in SPEAKERS}
         for task in TASKS
+    }
+
+
+def within_audio(events: Events, duration_s: float) -> Events:
+    """The events as a submission may have them: what lies past the end of the audio is moved to the end."""
+    return {
+        task: {speaker: np.unique(np.minimum(of[speaker], duration_s)) for speaker in SPEAKERS}
+        for task, of in events.items()
     }
 
 
