@@ -171,7 +171,13 @@ def check(
     as_json: bool,
     debug: bool,
 ) -> None:
-    """Check everything up to scoring (hashes, datasets, predictions, rules) and list every problem."""
+    """Check everything up to scoring (hashes, datasets, predictions, rules) and list every problem.
+
+    \b
+    Examples:
+      floorkit check protocols.toml
+      floorkit check protocols.toml --only demo --json
+    """
     from floorkit.core.prepare import Options
     from floorkit.run import Request, check_manifest
 
@@ -193,7 +199,12 @@ def check(
 @cli.command()
 @click.argument("manifest", type=MANIFEST)
 def lock(manifest: Path) -> None:
-    """Write version and source hash of the core and of every plugin into MANIFEST, in place."""
+    """Write version and source hash of the core and of every plugin into MANIFEST, in place.
+
+    \b
+    Example:
+      floorkit lock protocols.toml
+    """
     from floorkit.run import lock_manifest
 
     lock_manifest(manifest)
@@ -203,7 +214,13 @@ def lock(manifest: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--debug", is_flag=True, help="Show the tracebacks of plugins that fail to load.")
 def plugins(as_json: bool, debug: bool) -> None:
-    """List the installed plugins: version, source hash, location, protocols, hooks, load errors."""
+    """List the installed plugins: version, source hash, location, protocols, hooks, load errors.
+
+    \b
+    Examples:
+      floorkit plugins
+      floorkit plugins --json
+    """
     from floorkit.reports.plugins import print_plugins
 
     print_plugins(as_json, debug)
@@ -214,7 +231,13 @@ def plugins(as_json: bool, debug: bool) -> None:
 @click.option("--root", type=FOLDER, help="The manifest's folder, where it moved since the run.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def verify(results: Path, root: Path | None, as_json: bool) -> None:
-    """Hash plugin sources and inputs again, compare with RESULTS, and say what changed."""
+    """Hash plugin sources and inputs again, compare with RESULTS, and say what changed.
+
+    \b
+    Examples:
+      floorkit verify results
+      floorkit verify results --root /data/study
+    """
     from floorkit.run import verify_results
 
     verify_results(results, root, as_json)

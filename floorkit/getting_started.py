@@ -82,4 +82,47 @@ def completion(shell: str) -> None:
     click.echo(kind(cli, {}, "floorkit", "_FLOORKIT_COMPLETE").source())
 
 
-COMMANDS: Sequence[click.Command] = (new, doctor, completion)
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.option("--protocol", "protocols", multiple=True, metavar="ID", help="Only this protocol (repeatable).")
+@click.option(
+    "--set",
+    "answers",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A key below the entry, e.g. dataset.targets=../targets (repeatable).",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Manifest [default: FOLDER/protocols.toml].",
+)
+@click.option(
+    "--ask/--no-ask", default=None, help="Ask for what the files do not tell [default: on a terminal]."
+)
+@click.option("--force", is_flag=True, help="Write over an existing manifest.")
+def init(
+    folder: Path,
+    protocols: Sequence[str],
+    answers: Sequence[str],
+    output: Path | None,
+    ask: bool | None,
+    force: bool,
+) -> None:
+    """Write a manifest for the predictions in FOLDER; protocol and layout are guessed from the files.
+
+    \b
+    Examples:
+      floorkit init my_predictions
+      floorkit init runs --protocol competing_risk --set dataset.targets=targets
+    """
+    from floorkit.init import Wish, write_manifest
+
+    asking = sys.stdin.isatty() if ask is None else ask
+    path, chosen = write_manifest(Wish(folder, tuple(protocols), tuple(answers), output, asking, force))
+    for one in chosen:
+        click.echo(f"{one.protocol.id}: {one.guess.because}")
+    click.echo(f"Wrote {path}. Read it, then:\n\n  floorkit check {path}\n  floorkit run {path}")
+
+
+COMMANDS: Sequence[click.Command] = (new, doctor, init, completion)

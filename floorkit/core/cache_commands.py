@@ -83,7 +83,12 @@ def prune(manifest: Path, limit: str | None) -> None:
 @cache.command()
 @MANIFEST
 def clear(manifest: Path) -> None:
-    """Remove everything from the cache of MANIFEST. Results are not touched."""
+    """Remove everything from the cache of MANIFEST. Results are not touched.
+
+    \b
+    Example:
+      floorkit cache clear protocols.toml
+    """
     from floorkit.core import cache as caches
 
     _removed(*caches.clear(_folder(manifest)))

@@ -23,6 +23,7 @@ The way of a run::
     floorkit_measure        tables, thresholds -> figures        once a run, then thousands of times
     floorkit_report         figures -> sections                  once an entry
     floorkit_commands       own sub-commands                     when the command line is built
+    floorkit_guess          files -> a manifest's entry          in ``floorkit init``
 
 A hook starts no process, writes no file and prints nothing. What it raises:
 
@@ -59,6 +60,7 @@ from floorkit.core.values import (
 if TYPE_CHECKING:
     import click
 
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 PROJECT = "floorkit"
@@ -200,6 +202,17 @@ def floorkit_report(context: Context, result: Result) -> Sequence[Section]:
     Called once an entry, on every plugin of the entry: the protocol's own sections come first, then
     those of cross-cutting plugins (another reporter returns FileSections or TextSections). The core
     itself adds header, headline, comparisons, coverage, warnings and signature, and writes everything.
+    """
+
+
+@hookspec
+def floorkit_guess(listing: Listing) -> Sequence[Guess]:
+    """Recognise predictions of this plugin's protocols among the files of a folder, for ``floorkit init``.
+
+    Called once with the paths of all files below the folder. Look at names, and at the heads of few
+    files (``listing.head``, ``listing.json_keys``); return a guess for each protocol whose predictions are
+    there, with a question for each key that the files do not tell. It need not be right: the person reads the
+    manifest, and ``floorkit check`` reads the files.
     """
 
 

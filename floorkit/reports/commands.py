@@ -49,6 +49,11 @@ def export_command(
     """Print any table of the results folder RESULTS as LaTeX, Markdown or CSV.
 
     Values are those that the run recorded, at full precision unless --shown is given.
+
+    \b
+    Examples:
+      floorkit export results --format markdown --list
+      floorkit export results --format latex --table headline --shown
     """
     from floorkit.core.errors import ManifestError, Problem
     from floorkit.reports.export import SUFFIXES, export_table
@@ -149,6 +154,10 @@ def timelines_command(
 
     The files of entry NAME go to OUTPUT/NAME, with the signature in signature.txt. They hold the events that
     the audit timelines show: a sample, where there were many.
+
+    \b
+    Example:
+      floorkit timelines results --format textgrid --output audit --run candidate
     """
     from floorkit.reports import stored, timelines_json
 

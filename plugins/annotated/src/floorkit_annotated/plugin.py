@@ -25,6 +25,7 @@ from floorkit.core.values import (
 from floorkit_annotated.params import AnnotatedParams
 
 if TYPE_CHECKING:
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 FLOORKIT_API = (1, 0)
@@ -105,3 +106,10 @@ def floorkit_report(result: Result) -> list[Section]:
     from floorkit_annotated.report import sections
 
     return sections(result)
+
+
+@hookimpl
+def floorkit_guess(listing: Listing) -> list[Guess]:
+    from floorkit.formats.dense_guess import guess_dense
+
+    return guess_dense(listing, "annotated", reviews=True)

@@ -28,6 +28,7 @@ from floorkit_competing_risk.params import CompetingRiskParams
 if TYPE_CHECKING:
     import click
 
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 FLOORKIT_API = (1, 0)
@@ -124,3 +125,10 @@ def floorkit_commands() -> list[click.Command]:
     from floorkit_competing_risk.commands import competing_risk
 
     return [competing_risk]
+
+
+@hookimpl
+def floorkit_guess(listing: Listing) -> list[Guess]:
+    from floorkit.formats.dense_guess import guess_dense
+
+    return guess_dense(listing, "competing_risk", strata=True)

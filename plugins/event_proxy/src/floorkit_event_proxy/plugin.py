@@ -25,6 +25,7 @@ from floorkit.core.values import (
 from floorkit_event_proxy.params import EventProxyParams
 
 if TYPE_CHECKING:
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 FLOORKIT_API = (1, 0)
@@ -103,3 +104,10 @@ def floorkit_report(result: Result) -> list[Section]:
     from floorkit_event_proxy.report import sections
 
     return sections(result)
+
+
+@hookimpl
+def floorkit_guess(listing: Listing) -> list[Guess]:
+    from floorkit.formats.dense_guess import guess_dense
+
+    return guess_dense(listing, "event_proxy", reviews=True)

@@ -27,6 +27,7 @@ from floorkit_seld_metrics.taxonomy import REPOSITORY, REVISIONS
 if TYPE_CHECKING:
     import click
 
+    from floorkit.core.guess import Guess, Listing
     from floorkit.core.pool import Pool
 
 FLOORKIT_API = (1, 0)
@@ -105,3 +106,10 @@ def floorkit_commands() -> list[click.Command]:
     from floorkit_seld_metrics.commands import seld_metrics
 
     return [seld_metrics]
+
+
+@hookimpl
+def floorkit_guess(listing: Listing) -> list[Guess]:
+    from floorkit_seld_metrics.guess import guess
+
+    return guess(listing)
