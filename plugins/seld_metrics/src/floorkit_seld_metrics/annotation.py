@@ -322,4 +322,4 @@ def _json_fault(text: bytes, error: Exception) -> _Fault:
         return _Fault("nested too deeply", expected="three levels of lists")
     if odd:
         return _Fault("a number is not finite", odd[0][:40], "a finite number")
-    return _Fault("refused by the JSON parser", f"{error}", "finite numbers, at most three levels of lists")
+    return _Fault("refused by the JSON parser", f"{error}", "finite numbers, whole ones below 2^64")
