@@ -7,19 +7,73 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from floorkit.core.values import Comparison, Figure
+from floorkit.core.values import ColumnSpec, Comparison, Figure
 from floorkit.reports import cells
 from floorkit.reports.standard import comparison_words, tests_words
+
+NUMERIC = ("integer", "float", "rate")
+WIDEST_TEXT = 24
+"""Cells of text wider than this are folded."""
 
 
 def plain_table() -> Table:
     """A table without lines, headings dimmed."""
     return Table(box=None, padding=(0, 1), pad_edge=False, show_header=True, header_style="dim")
+
+
+def print_table(console: Console, columns: Sequence[ColumnSpec], rows: Sequence[Sequence[str]]) -> None:
+    """Print cells as one table, or, where it is wider than the console, as several below each other.
+
+    Each part repeats the leading text columns, which tell the rows apart. Words are never broken unless one
+    alone is wider than ``WIDEST_TEXT``.
+    """
+    numeric = [column.kind in NUMERIC for column in columns]
+    headings = [cells.column_heading(column) for column in columns]
+    widths = [
+        min(width, WIDEST_TEXT) if not numeric[index] else width
+        for index, width in enumerate(
+            max(cell_len(line) for line in (heading, *(row[index] for row in rows)))
+            for index, heading in enumerate(headings)
+        )
+    ]
+    keys = numeric.index(True) if True in numeric else len(columns)
+    for number, part in enumerate(_parts(widths, keys, console.width)):
+        if number:
+            console.print()
+        table = plain_table()
+        for index in part:
+            table.add_column(
+                headings[index],
+                justify="right" if numeric[index] else "left",
+                no_wrap=numeric[index],
+                width=widths[index],
+                overflow="fold",
+            )
+        for row in rows:
+            table.add_row(*(Text(row[index]) for index in part))
+        console.print(table)
+
+
+def _parts(widths: Sequence[int], keys: int, room: int) -> list[list[int]]:
+    """Column indices of each part: the ``keys`` leading columns, then as many as fit into ``room``."""
+    gap = 2
+    leading = list(range(keys))
+    taken = sum(widths[index] + gap for index in leading)
+    parts: list[list[int]] = [[]]
+    used = taken
+    for index in range(keys, len(widths)):
+        if parts[-1] and used + widths[index] > room:
+            parts.append([])
+            used = taken
+        parts[-1].append(index)
+        used += widths[index] + gap
+    return [leading + part for part in parts]
 
 
 def print_title(console: Console, title: str) -> None:

@@ -6,7 +6,7 @@ terminal's own colours are used, which fit light and dark backgrounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from floorkit.core.values import (
+    ColumnSpec,
     Comparison,
     Figure,
     Result,
@@ -24,7 +25,13 @@ from floorkit.core.values import (
     TextSection,
 )
 from floorkit.reports import cells
-from floorkit.reports.console import plain_table, print_cautions, print_comparisons, print_title
+from floorkit.reports.console import (
+    plain_table,
+    print_cautions,
+    print_comparisons,
+    print_table,
+    print_title,
+)
 from floorkit.reports.standard import figure_of
 
 ARROWS = {True: "higher is better", False: "lower is better", None: ""}
@@ -149,45 +156,30 @@ def _print_comparisons(
         _print_signature(console, result)
 
 
-def _rows(section: TableSection) -> Iterator[Sequence[object]]:
-    yield from section.iterate()
-
-
 def _print_table(console: Console, section: TableSection, result: Result) -> None:
     print_title(console, section.title)
-    table = plain_table()
-    hidden = {column.count for column in section.columns if column.count}
-    hidden |= {column.denominator for column in section.columns if column.denominator}
-    names = [column.name for column in section.columns]
-    shown = [column for column in section.columns if column.name not in hidden]
-    for column in shown:
-        right = column.kind in ("integer", "float", "rate")
-        table.add_column(
-            cells.column_heading(column), justify="right" if right else "left", no_wrap=right, overflow="fold"
-        )
+    shown = cells.merged_columns(section.columns)
+    columns = [section.columns[index] for index in shown]
+    texts: list[list[str]] = []
     left_out = 0
-    for index, row in enumerate(_rows(section)):
-        if index >= SHOWN_ROWS:
+    for row in section.iterate():
+        if len(texts) == SHOWN_ROWS:
             left_out += 1
             continue
-        values = dict(zip(names, row, strict=True))
-        texts = []
-        for column in shown:
-            text = cells.cell_text(values[column.name], column)
-            if column.count and column.denominator:
-                counts = cells.count_text(
-                    values[column.name], values[column.count], values[column.denominator]
-                )
-                text = f"{text} ({counts})" if counts else text
-            texts.append(Text(text))
-        table.add_row(*texts)
-    console.print(table)
+        details = cells.row_details(section.columns, row)
+        texts.append([_cell(row[index], section.columns[index], details[index]) for index in shown])
+    print_table(console, columns, texts)
     if left_out:
         where = f"; all are in {section.file}" if section.file else ""
         console.print(Text(f"{left_out} more rows{where}", style="dim"))
     if section.note:
         console.print(Text(section.note, style="dim"))
     _print_signature(console, result)
+
+
+def _cell(value: object, column: ColumnSpec, details: Sequence[str]) -> str:
+    beside = " ".join(one if one.startswith("[") else f"({one})" for one in details)
+    return f"{cells.cell_text(value, column)} {beside}".rstrip()
 
 
 def _print_notes(console: Console, result: Result) -> None:
