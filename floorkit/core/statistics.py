@@ -205,9 +205,10 @@ def _replicate(run: Measured, draws: Draws, parallel: Any, jobs: int) -> Replica
         elif _is_mean_of_rankings(run.pool, figures[key], tables[key], rows):
             resampled[key] = _mean_of_rankings(run.pool, figures[key], weights)
     others = [key for key in keys if key not in resampled]
-    measured = measure(others, weights[CHECKED:])[:, 0].T
-    for key, values in zip(others, measured, strict=True):
-        resampled[key] = np.concatenate([tables[key][count:, 0], values])
+    # Few clusters have few different resamples: each is measured once.
+    distinct, place = np.unique(weights, axis=0, return_inverse=True)
+    measured = measure(others, distinct)[:, 0].T
+    resampled |= {key: values[place] for key, values in zip(others, measured, strict=True)}
     return Replicates(
         run=run.name,
         clusters=clusters,
