@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 RawTracks = dict[int, dict[str, list[tuple[float, float, str]]]]
-COMMON = settings(deadline=None, max_examples=120)
+COMMON = settings(deadline=None, max_examples=80)
 
 
 def grid(low: int, high: int) -> st.SearchStrategy[float]:

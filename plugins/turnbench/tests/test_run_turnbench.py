@@ -213,6 +213,19 @@ def test_references_and_controls_are_scored_by_the_same_path(tmp_path: Path) -> 
     assert found["control:metronome"]["eot"]["recall"] > 0.9
 
 
+def test_dropped_labels_are_told_in_the_report(tmp_path: Path) -> None:
+    data = json.loads((GOLDEN / "basic/conversations.json").read_text(encoding="utf-8"))
+    for entry in data["conversations"]:
+        entry["annotations"]["1"]["a"][0][2] = "Backchannel, misspelt"
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    text = f'[protocols.tb.dataset]\npath = "{path}"\n'
+    _, done = run(tmp_path, text + EVENTS + FAST)
+    assert done.returncode == 0, done.stderr
+    assert "4 of " in done.stdout
+    assert "label that is not one of the protocol's" in " ".join(done.stdout.split())
+
+
 def test_problems_of_dataset_and_runs_are_told_together_with_their_places(tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text('{"schema_version": 1, "predictions": [{"conversation_id": "99"}]}', encoding="utf-8")
@@ -262,6 +275,16 @@ def test_a_wrong_dataset_table_is_told(table: dict[str, Any], words: str) -> Non
 
     with pytest.raises(ManifestError, match=words):
         build_dataset(Context("tb", "turnbench", TurnbenchParams(), GOLDEN), table)
+
+
+def test_a_selected_conversation_that_does_not_exist_is_told() -> None:
+    from floorkit_turnbench.params import TurnbenchParams
+    from floorkit_turnbench.units import build_dataset
+
+    context = Context("tb", "turnbench", TurnbenchParams(), GOLDEN)
+    units = build_dataset(context, {"path": "basic/conversations.json", "conversations": ["3", "4"]})
+    assert [unit.name for unit in units.units] == ["3"]
+    assert "no conversation '4'" in str(units.problems[0])
 
 
 def test_another_format_is_left_to_other_plugins() -> None:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.core.paths import child
@@ -27,12 +27,25 @@ DURATIONS_FILE: Final = "durations.json"
 
 @frozen
 class Listing:
-    """Conversations of one source, in the order asked for, and facts for provenance."""
+    """Conversations of one source, which messages call ``where``, and facts for provenance."""
 
+    where: str
     conversations: tuple[Listed, ...]
     files: Mapping[str, Path] = field(factory=dict)
     provenance: Mapping[str, Any] = field(factory=dict)
     problems: tuple[Problem, ...] = ()
+
+    def select(self, names: Iterable[str]) -> Listing:
+        """Only these conversations, in this order; those that do not exist become problems."""
+        by_id = {one.conversation_id: one for one in self.conversations}
+        wanted = list(names)
+        unknown = [
+            Problem(f"no conversation {name!r}", self.where, expected=f"one of {', '.join(by_id)}")
+            for name in wanted
+            if by_id and name not in by_id
+        ]
+        chosen = tuple(by_id[name] for name in wanted if name in by_id)
+        return evolve(self, conversations=chosen, problems=(*self.problems, *unknown))
 
 
 def open_source(
@@ -41,7 +54,6 @@ def open_source(
     hub: str = "",
     revision: str = "",
     durations: Path | None = None,
-    conversations: Iterable[str] = (),
 ) -> Listing:
     """List the conversations of a source, reading no annotations of parquet shards and no audio samples.
 
@@ -54,13 +66,11 @@ def open_source(
         Instead of ``path``: a dataset id on the hub, and a branch, tag or commit of it.
     durations
         A JSON file ``{"durations": {conversation_id: seconds}}`` instead of audio headers.
-    conversations
-        Only these, in this order; all in the official order (ids by value) where empty.
 
     Returns
     -------
     Listing
-        With every problem found.
+        In the official order (ids by value), with every problem found.
     """
     lengths = None if durations is None else read_durations(durations)
     files: dict[str, Path] = {} if durations is None else {"durations": durations}
@@ -81,14 +91,8 @@ def open_source(
     if not problems:
         problems = check_listed(listed, where)
     by_id = {one.conversation_id: one for one in listed}
-    wanted = list(conversations)
-    problems += [
-        Problem(f"no conversation {name!r}", where, expected=f"one of {', '.join(official_order(by_id))}")
-        for name in wanted
-        if listed and name not in by_id
-    ]
-    order = wanted or official_order(by_id)
-    return Listing(tuple(by_id[name] for name in order if name in by_id), files, provenance, tuple(problems))
+    order = official_order(by_id)
+    return Listing(where, tuple(by_id[name] for name in order), files, provenance, tuple(problems))
 
 
 def _list_path(
@@ -267,7 +271,7 @@ class AnnotatedDataset:
     def of(cls, conversations: Iterable[Conversation]) -> AnnotatedDataset:
         made = {one.conversation_id: one for one in conversations}
         listed = tuple(Listed(name, one.duration_s, one.facts) for name, one in made.items())
-        return cls(Listing(listed), made)
+        return cls(Listing("memory", listed), made)
 
     @property
     def durations(self) -> dict[str, float]:

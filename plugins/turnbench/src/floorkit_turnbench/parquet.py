@@ -56,8 +56,8 @@ def _open(shard: Path) -> Any:
     import pyarrow.parquet
 
     try:
-        # no read-ahead: it would hold whole audio columns
-        return pyarrow.parquet.ParquetFile(shard, pre_buffer=False, buffer_size=1 << 16)
+        # mapped and without read-ahead, which would hold whole audio columns
+        return pyarrow.parquet.ParquetFile(shard, memory_map=True, pre_buffer=False)
     except (OSError, pyarrow.ArrowException) as error:
         raise InputError(
             Problem("cannot be read as parquet", str(shard), str(error).splitlines()[0], "a parquet file")
@@ -121,6 +121,8 @@ def _rows(file: Any) -> Iterator[tuple[int, int]]:
 
 def _header_durations(file: Any, shard: Path, ids: list[str]) -> list[float]:
     """Duration of every row: that of its longer channel."""
+    import pyarrow
+
     problems: list[Problem] = []
     lengths = [0.0] * len(ids)
     for column in AUDIO_COLUMNS:
@@ -139,6 +141,7 @@ def _header_durations(file: Any, shard: Path, ids: list[str]) -> list[float]:
                 problems.append(
                     Problem("the audio header tells no duration", place, str(error), remedy=DURATION_REMEDY)
                 )
+        pyarrow.default_memory_pool().release_unused()
     raise_problems(InputError, problems)
     return lengths
 

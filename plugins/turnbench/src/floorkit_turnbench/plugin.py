@@ -94,7 +94,7 @@ def floorkit_controls(dataset: Dataset) -> Sequence[Run]:
 def floorkit_score(gold: Any, prediction: Any) -> dict[str, Table]:
     from floorkit_turnbench.tables import score_unit
 
-    return score_unit(gold.gold, prediction)
+    return score_unit(gold.conversation, gold.gold, prediction)
 
 
 @hookimpl

@@ -13,6 +13,7 @@ from floorkit.core.values import (
     Section,
     SummarySection,
     TableSection,
+    TextSection,
 )
 from floorkit_turnbench.breakdown import conversations_table, types_shown, types_table
 from floorkit_turnbench.columns import COUNTS, LATENCIES, SHARES, count_columns, rate_columns, shares
@@ -36,6 +37,7 @@ def sections(result: Result) -> list[Section]:
         _metrics(result),
         _ranking(result),
         *_operating_points(result),
+        *_dropped_labels(result),
         types_shown(by_type),
         by_type,
         conversations_table(result),
@@ -175,6 +177,20 @@ def _ranking(result: Result) -> TableSection:
         note=f"Runs with an FP rate of at most {ceiling:g} qualify and come first, by recall; then the "
         "others, by recall; ties by lower p50 latency, then name.",
     )
+
+
+def _dropped_labels(result: Result) -> list[TextSection]:
+    pool = next(iter(result.runs.values())).pool
+    kept, dropped = (int(pool.column("annotations", name).sum()) for name in ("kept", "dropped"))
+    if not dropped:
+        return []
+    return [
+        TextSection(
+            "Annotations left out",
+            f"{dropped} of {kept + dropped} annotated events have a label that is not one of the protocol's, "
+            "and were dropped, as the official scorer drops them: `floorkit turnbench gold stats` names them.",
+        )
+    ]
 
 
 def _events(result: Result) -> TableSection:

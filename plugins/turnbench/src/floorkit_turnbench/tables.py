@@ -12,6 +12,8 @@ candidate threshold. So one way of calibrating, measuring and reporting serves b
 ``sweep``
     One row for each task and threshold: ``task``, ``theta_index``, ``theta`` (NaN for committed events),
     ``tp``, ``fp``, ``false_int``.
+``annotations``
+    One row: how many annotated events were ``kept``, and how many ``dropped`` for a label outside the table.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from floorkit.core.values import Table
-from floorkit_turnbench.conversation import TASKS, Gold, Spans, Task, Times
+from floorkit_turnbench.conversation import TASKS, Conversation, Gold, Spans, Task, Times
 from floorkit_turnbench.gold import OFFICIAL_SETS
 from floorkit_turnbench.kernel import false_interruptions, score_task
 from floorkit_turnbench.thresholds import ConversationSweep, latencies_ms, sweep_conversation
@@ -40,7 +42,7 @@ def set_code(task: Task, part: str) -> int:
     return next(code for code, (_, of, what) in enumerate(OFFICIAL_SETS) if (of, what) == (task, part))
 
 
-def score_unit(gold: Gold, prediction: Prediction) -> dict[str, Table]:
+def score_unit(conversation: Conversation, gold: Gold, prediction: Prediction) -> dict[str, Table]:
     """The tables of one conversation and run."""
     sets: list[Spans] = [getattr(gold.task(task), part) for _, task, part in OFFICIAL_SETS]
     offsets = np.concatenate(([0], np.cumsum([len(spans) for spans in sets])))
@@ -96,6 +98,12 @@ def score_unit(gold: Gold, prediction: Prediction) -> dict[str, Table]:
         ),
         "fired": Table(_stacked(fired, FIRED_COLUMNS), {"task": TASKS}),
         "sweep": Table(_stacked(sweeps, SWEEP_COLUMNS), {"task": TASKS}),
+        "annotations": Table(
+            {
+                "kept": np.array([sum(len(track) for track in conversation.tracks.values())]),
+                "dropped": np.array([sum(conversation.dropped_labels.values())]),
+            }
+        ),
     }
 
 

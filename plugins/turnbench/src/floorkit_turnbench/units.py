@@ -67,29 +67,22 @@ def build_dataset(context: Context, table: Mapping[str, Any]) -> Dataset:
     parsed = structure(DatasetTable, table, where)
     if bool(parsed.path) == bool(parsed.hub):
         raise ManifestError(Problem("one of path and hub is needed", where, expected="path or hub"))
-    evaluated = _listing(context, parsed)
-    calibration = None if parsed.calibration is None else _calibration(context, parsed, where)
+    whole = _open(context, parsed)
+    evaluated = whole.select(parsed.conversations) if parsed.conversations else whole
     kept = evaluated.conversations
-    if calibration is not None and not (parsed.calibration and _has_source(parsed.calibration)):
-        chosen = {one.conversation_id for one in calibration.conversations}
-        both = [name for name in parsed.conversations if name in chosen]
-        if both:
-            raise ManifestError(
-                Problem(
-                    "a conversation stands in both splits",
-                    where,
-                    ", ".join(both),
-                    "thresholds are chosen on conversations that are not evaluated",
-                )
-            )
-        kept = tuple(one for one in kept if one.conversation_id not in chosen)
+    calibration = None
+    if parsed.calibration is not None:
+        calibration = _calibration(context, parsed.calibration, whole, f"{where}.calibration")
+        if not _has_source(parsed.calibration):
+            chosen = {one.conversation_id for one in calibration.conversations}
+            _refuse_overlap(chosen.intersection(parsed.conversations), where)
+            kept = tuple(one for one in kept if one.conversation_id not in chosen)
     units = [_unit(one, "evaluated") for one in kept]
     provenance: dict[str, Any] = {"evaluated": dict(evaluated.provenance)}
     if parsed.conversations:
-        everything = open_source(**_arguments(context, parsed, ()))
         provenance[NOT_SELECTED] = {
             one.conversation_id: one.duration_s
-            for one in everything.conversations
+            for one in whole.conversations
             if one.conversation_id not in parsed.conversations
         }
     files = dict(evaluated.files)
@@ -108,40 +101,44 @@ def build_dataset(context: Context, table: Mapping[str, Any]) -> Dataset:
     )
 
 
+def _refuse_overlap(names: set[str], where: str) -> None:
+    if names:
+        raise ManifestError(
+            Problem(
+                "a conversation stands in both splits",
+                where,
+                ", ".join(sorted(names)),
+                "thresholds are chosen on conversations that are not evaluated",
+            )
+        )
+
+
 def _has_source(table: SourceTable) -> bool:
     return bool(table.path or table.hub)
 
 
-def _calibration(context: Context, parsed: DatasetTable, where: str) -> Listing:
-    table = parsed.calibration
-    assert table is not None
+def _calibration(context: Context, table: SourceTable, whole: Listing, where: str) -> Listing:
     if table.path and table.hub:
-        raise ManifestError(Problem("path and hub exclude each other", f"{where}.calibration"))
-    if _has_source(table):
-        return _listing(context, table)
-    if not table.conversations:
+        raise ManifestError(Problem("path and hub exclude each other", where))
+    if not (_has_source(table) or table.conversations):
         raise ManifestError(
             Problem(
                 "no calibration source",
-                f"{where}.calibration",
+                where,
                 expected="path, hub, or the conversations of the evaluated source to choose thresholds on",
             )
         )
-    return open_source(**_arguments(context, parsed, table.conversations))
+    source = _open(context, table) if _has_source(table) else whole
+    return source.select(table.conversations) if table.conversations else source
 
 
-def _listing(context: Context, table: SourceTable) -> Listing:
-    return open_source(**_arguments(context, table, table.conversations))
-
-
-def _arguments(context: Context, table: SourceTable, conversations: tuple[str, ...]) -> dict[str, Any]:
-    return {
-        "path": resolve(context.root, table.path) if table.path else None,
-        "hub": table.hub,
-        "revision": table.revision,
-        "durations": resolve(context.root, table.durations) if table.durations else None,
-        "conversations": conversations,
-    }
+def _open(context: Context, table: SourceTable) -> Listing:
+    return open_source(
+        resolve(context.root, table.path) if table.path else None,
+        hub=table.hub,
+        revision=table.revision,
+        durations=resolve(context.root, table.durations) if table.durations else None,
+    )
 
 
 def _unit(listed: Listed, split: Split) -> Unit:
