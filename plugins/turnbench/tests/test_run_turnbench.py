@@ -187,18 +187,20 @@ def test_a_threshold_chosen_in_sample_is_marked_exploratory(tmp_path: Path) -> N
 
 
 def test_no_threshold_within_the_budget_is_told_not_hidden(tmp_path: Path) -> None:
-    budget = "[protocols.tb.params]\nfp_budget = 0.0\n"
-    text = dataset().replace("basic", "dense_overlap")
-    file = GOLDEN / "dense_overlap/probs_12.5hz/probs-eot.json"
+    # without any EOT negative no fp_rate exists, and none can be within the budget
+    text = dataset().replace("basic", "empty")
+    file = GOLDEN / "empty/probs_12.5hz/probs-eot.json"
     probs = f'[protocols.tb.runs.probs]\nprobabilities = ["{file}"]\n'
-    folder, done = run(tmp_path, text + budget + probs + FAST)
+    folder, done = run(tmp_path, text + probs + FAST)
     assert done.returncode == 0, done.stderr
-    (point,) = read(folder)["operating_points"]["probs"]
-    found = read(folder)["runs"]["probs"]
-    if point["threshold"] is None:
-        assert point["reason"] == "no_threshold_within_fp_budget"
-        assert found["eot"]["recall"] is None
-    assert found["int"] == dict.fromkeys(found["int"])
+    summary = read(folder)
+    (point,) = summary["operating_points"]["probs"]
+    assert (point["threshold"], point["reason"]) == (None, "no_threshold_within_fp_budget")
+    found = summary["runs"]["probs"]
+    for task in ("eot", "int"):
+        assert all(value is None for value in found[task].values())
+    reasons = {figure["at"]["task"]: figure["reason"] for figure in summary["headline"]["probs"]}
+    assert reasons == {"eot": "no_threshold_within_fp_budget", "int": "not_predicted"}
 
 
 def test_references_and_controls_are_scored_by_the_same_path(tmp_path: Path) -> None:

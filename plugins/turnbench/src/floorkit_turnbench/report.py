@@ -187,8 +187,8 @@ def _dropped_labels(result: Result) -> list[TextSection]:
     return [
         TextSection(
             "Annotations left out",
-            f"{dropped} of {kept + dropped} annotated events have a label that is not one of the protocol's, "
-            "and were dropped, as the official scorer drops them: `floorkit turnbench gold stats` names them.",
+            f"{dropped} of {kept + dropped} annotated events have a label that is not one of the protocol's "
+            "and were dropped, as the official scorer does: `floorkit turnbench gold stats` names them.",
         )
     ]
 
