@@ -7,7 +7,20 @@
 Importing this package is cheap; pytest and the rules are imported by its functions.
 """
 
-from floorkit.testing.golden import golden_gate
+from typing import TYPE_CHECKING, Any
+
 from floorkit.testing.kit import conformance
 
+if TYPE_CHECKING:
+    from floorkit.testing.golden import golden_gate
+
 __all__ = ["conformance", "golden_gate"]
+
+
+def __getattr__(name: str) -> Any:
+    """golden_gate, imported when asked for: its module is a program too (``python -m``)."""
+    if name == "golden_gate":
+        from floorkit.testing.golden import golden_gate
+
+        return golden_gate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+import floorkit
 from floorkit.core.errors import InputError
 from floorkit.testing import golden
 
@@ -163,3 +166,34 @@ def test_without_a_lock_the_command_that_writes_it_is_named(tests: Path) -> None
 def test_a_folder_without_golden_files_is_an_error(tests: Path) -> None:
     with pytest.raises(InputError, match="no golden file"):
         golden.problems(tests, ["other/*"])
+
+
+PLUGINS = sorted(Path(floorkit.__file__).parents[1].glob("plugins/*/pyproject.toml"))
+
+
+@pytest.mark.parametrize("project", PLUGINS, ids=lambda path: path.parent.name)
+def test_every_plugin_fails_when_one_of_its_golden_values_moves(project: Path, tmp_path: Path) -> None:
+    source, copied = project.parent / "tests", tmp_path / "tests"
+    lock = golden.read_lock(source / golden.LOCK)
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        shutil.copyfile(project.with_name(name), tmp_path / name)
+    for name in (golden.LOCK, *lock.files):
+        (copied / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, copied / name)
+    assert golden.problems(copied, tuple(lock.files)) == []
+    moved = copied / next(name for name in lock.files if re.search(r"[1-9]", (copied / name).read_text()))
+    text = moved.read_text(encoding="utf-8")
+    moved.write_text(re.sub(r"[1-9]", "0", text, count=1), encoding="utf-8")
+    first, *_ = golden.problems(copied, tuple(lock.files))
+    assert first.what == "golden values moved, and the plugin's version did not"
+    assert moved.relative_to(copied).as_posix() in first.found
+    with pytest.raises(InputError):
+        golden.write_lock(copied, tuple(lock.files))
+
+
+def test_all_five_plugins_are_gated_and_run_the_kit() -> None:
+    assert len(PLUGINS) == 5
+    for project in PLUGINS:
+        text = "".join(path.read_text(encoding="utf-8") for path in project.parent.glob("tests/test_*.py"))
+        assert "= golden_gate(Path(__file__).parent)" in text, project
+        assert "test_conformance = conformance(" in text, project
