@@ -61,7 +61,9 @@ def caveats(protocol: str) -> str:
     """What a protocol measures and what it does not, as its reports say it."""
     declared = _protocol(protocol)
     unmeasured = "\n".join(f"- {sentence}" for sentence in declared.caveats)
-    return f"**It measures** {declared.measures}.\n\n## What it does not measure\n\n{unmeasured}"
+    measures = declared.measures.rstrip(".")
+    measures = f"{measures[:1].lower()}{measures[1:]}"
+    return f"**It measures** {measures}.\n\n## What it does not measure\n\n{unmeasured}"
 
 
 def readme(argument: str) -> str:
@@ -155,7 +157,7 @@ def from_numpydoc(text: str | None) -> str:
         elif set(line) == {"-"} and section:
             continue
         elif section and line and not line.startswith(" "):
-            shown.append(f"- {line}" if section == "Raises" else f"- `{line}`")
+            shown.append(f"- {line}" if section == "Raises" else f"- `{line}`:")
         elif section and line:
             shown.append(f"    {line.strip()}")
         else:
