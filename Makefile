@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PLUGINS := $(sort $(dir $(wildcard plugins/*/pyproject.toml)))
 PROJECTS := pyproject.toml $(addsuffix pyproject.toml,$(PLUGINS))
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The versions in constraints.txt hold for build environments too.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
 .PHONY: run test soak lint check-types docs bench clean
 
@@ -37,7 +39,7 @@ $(VENV)/installed: $(BIN)/python $(PROJECTS) constraints.txt
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(PIP) --editable '.[dev]' $(foreach plugin,$(PLUGINS),--editable './$(plugin)')
+	$(PIP) --editable '.[dev]' $(foreach plugin,$(PLUGINS),--editable './$(plugin)[dev]')
 	touch $@
 
 clean:
