@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.core.pool import Pool
@@ -59,12 +58,11 @@ def figures(chosen: Iterable[Pair], revisions: Sequence[Revision]) -> dict[str, 
     """Figures of a run over these recordings, by key."""
     params = SeldMetricsParams(revisions=tuple(revisions), pictures=0)
     units, tables = [], []
-    with threadpool_limits(1):  # as the engine does: the matrices here are tiny
-        for pair in chosen:
-            gold = read_document(pair.labels, str(pair.labels), scored=False)
-            prediction = read_document(pair.predictions, str(pair.predictions), scored=True)
-            units.append(Unit(pair.recording, "evaluated", Source({"labels": pair.labels})))
-            tables.append(score(gold, prediction, params, pair.recording, 0))
+    for pair in chosen:
+        gold = read_document(pair.labels, str(pair.labels), scored=False)
+        prediction = read_document(pair.predictions, str(pair.predictions), scored=True)
+        units.append(Unit(pair.recording, "evaluated", Source({"labels": pair.labels})))
+        tables.append(score(gold, prediction, params, pair.recording, 0))
     return {figure.key: figure for figure in measure(params, Pool.of(units, tables), None)}
 
 

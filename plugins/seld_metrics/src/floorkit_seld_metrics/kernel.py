@@ -26,6 +26,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from floorkit.core.values import Table
 from floorkit_seld_metrics import softmap
@@ -53,6 +54,13 @@ def score(
     name, seed
         The recording's name and the entry's seed, which draw the random pictures.
     """
+    with threadpool_limits(1):  # the matrices are tiny: BLAS threads would only wait for each other
+        return _score(gold, prediction, params, name, seed)
+
+
+def _score(
+    gold: Document, prediction: Document, params: SeldMetricsParams, name: str, seed: int
+) -> dict[str, Table]:
     labels, predicted = gold.annotations, prediction.annotations
     confusion = match_peaks(labels, predicted)
     classes: dict[str, Any] = {

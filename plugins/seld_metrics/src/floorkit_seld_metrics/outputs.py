@@ -160,7 +160,7 @@ def class_row(figures: RunFigures, revision: str, name: str, thresholds: list[fl
         "AP_per_thr": [figures.value("AP", **at, iou=iou) for iou in thresholds],
         "ap_tie_range": figures.bounds("mAP", **at),
         "pearson_r": r.value,
-        "pearson_n": r.count,
+        "pearson_n": r.denominator,
     }
 
 

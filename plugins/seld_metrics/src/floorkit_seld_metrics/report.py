@@ -165,7 +165,7 @@ def _agnostic_row(one: RunFigures, revision: str, union: Sequence[float]) -> Row
         one.value(MACRO_MAP, **at),
         *(one.value("macro_AP", revision=revision, iou=threshold, **AGNOSTIC) for threshold in union),
         None if r is None else r.value,
-        None if r is None else r.count,
+        None if r is None else r.denominator,
     ]
 
 

@@ -169,7 +169,8 @@ class RevisionScores:
         table = self._table
         mask = self._group_mask(table, group)
         if self.is_coco:
-            mask = mask & self.pool.column(table, "agnostic_counts" if group == ALL else "counts")
+            counts = self.pool.column(table, "agnostic_counts" if group == ALL else "counts")
+            mask = mask & counts.astype(bool)
         rows = np.flatnonzero(mask)
         if group == MICRO and not self.is_coco:
             place = [self.pool.column(table, name)[rows] for name in ("index", "class", "frame")]
@@ -203,7 +204,8 @@ class RevisionScores:
 
     def _is_hit(self, group: Group) -> NDArray[np.bool_]:
         if self.is_coco:
-            return self.pool.column("coco", "agnostic_matched" if group == ALL else "matched")
+            column = "agnostic_matched" if group == ALL else "matched"
+            return self.pool.column("coco", column).reshape(-1, len(COCO_THRESHOLDS))
         iou = self.pool.column("detections", "agnostic_iou" if group == ALL else "iou")
         hits: NDArray[np.bool_] = iou.astype(np.float64)[:, None] >= np.array(self.thresholds)
         return hits
@@ -234,7 +236,7 @@ def class_totals(pool: Pool, column: str) -> NDArray[np.int64]:
 
 def confusion(pool: Pool) -> NDArray[np.int64]:
     """Spatially matched pairs by ground-truth (rows) and predicted class, shape [13, 13]."""
-    rows = pool.column("classes", "confusion")
+    rows = pool.column("classes", "confusion").reshape(-1, N_CLASSES)
     weights = pool.row_weights("classes")
     if weights is not None:
         rows = rows * weights[:, None]
