@@ -211,3 +211,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         text = built.read_text(encoding="utf-8")
         assert "generate: " not in text
         assert not re.search(r'(?:src|href)="https?://(?!github\.com|pypi\.org|squidfunk)', text), name
+
+
+def test_every_page_stands_in_the_navigation() -> None:
+    navigation = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"[\w/-]+\.md", navigation)
+    assert sorted(named) == pages(), "add new pages to nav in mkdocs.yml"
