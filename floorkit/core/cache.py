@@ -29,7 +29,7 @@ from attrs import frozen
 from floorkit.core import sealed
 from floorkit.core.digests import Digests
 from floorkit.core.errors import ManifestError, Problem
-from floorkit.core.store import KEPT, StoredTables
+from floorkit.core.store import TABLES, StoredTables, place, read_small
 
 FOLDER = ".floorkit-cache"
 VARIABLE = "FLOORKIT_CACHE"
@@ -41,7 +41,7 @@ TAG = "CACHEDIR.TAG"
 _TAG_TEXT = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# The cache of floorkit; it can be deleted at any time.\n"
 )
-TABLES, ENTRIES, DIGESTS, REMOTE, WORK = "tables", "entries", "digests.json", "remote", "work"
+ENTRIES, DIGESTS, REMOTE, WORK = "entries", "digests.json", "remote", "work"
 
 LEFT_BEHIND_S = 2 * 24 * 3600
 """Working folders and unfinished files of killed processes are removed when they are this old."""
@@ -155,28 +155,23 @@ class Cache:
         digests = Digests.load(folder / DIGESTS, fresh or rehash, started_ns)
         return cls(folder, work, digests, fresh, started_ns)
 
-    def place(self, key: str) -> Path:
-        """Where tables are stored under a key (64 hexadecimal digits)."""
-        return self.folder / TABLES / key[:2] / key[2:]
-
     def fetch(self, key: str) -> StoredTables | Absent:
         """The tables stored under ``key``, checked byte by byte, or why there are none.
 
         What was fetched stays readable until the run ends, whatever happens to the cache meanwhile: small
         files are kept in memory, others get a second name in ``work``.
         """
-        path = self.place(key)
+        path = place(self.folder, key)
         try:
-            if path.stat().st_size > KEPT:
-                path = _second_name(path, self.work / key)
-            stored = StoredTables.intact(path, key)
-            if stored is not None:
+            data = read_small(path)
+            stored = StoredTables(path if data is not None else _second_name(path, self.work / key), data)
+            if stored.intact(key):
                 with suppress(PermissionError):  # another user's file, in a cache that several share
-                    os.utime(self.place(key))
+                    os.utime(path)
                 return stored
         except FileNotFoundError:
             return "not in the cache"
-        self.place(key).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         return "its stored tables were damaged"
 
     def entry_record(self, name: str) -> Path:
@@ -208,13 +203,8 @@ def _second_name(path: Path, name: Path) -> Path:
 # --- size -----------------------------------------------------------------------------------------
 
 
-@frozen(order=True)
-class Item:
-    """Something that is removed as a whole: when it was used, its size in bytes, and its path."""
-
-    used_ns: int
-    size: int
-    path: Path
+Item = tuple[int, int, str]
+"""Something in the cache: when it was used (ns), its size in bytes, and its path."""
 
 
 def limit_bytes() -> int:
@@ -241,13 +231,16 @@ def shown_size(size: int) -> str:
 
 def items(folder: Path, *kinds: str) -> Iterator[Item]:
     """What the cache holds, by kind (``tables``, ``entries``, ``remote``; all without any)."""
-    for kind in kinds or (TABLES, ENTRIES, REMOTE):
-        for parent, _, names in os.walk(folder / kind):
-            for name in names:
-                path = Path(parent, name)
-                with suppress(FileNotFoundError):  # removed by another process meanwhile
-                    stat = path.stat(follow_symlinks=False)
-                    yield Item(max(stat.st_atime_ns, stat.st_mtime_ns), stat.st_size, path)
+    waiting = [str(folder / kind) for kind in kinds or (TABLES, ENTRIES, REMOTE)]
+    while waiting:
+        with suppress(FileNotFoundError), os.scandir(waiting.pop()) as found:
+            for entry in found:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    with suppress(FileNotFoundError):  # removed by another process meanwhile
+                        stat = entry.stat(follow_symlinks=False)
+                        yield max(stat.st_atime_ns, stat.st_mtime_ns), stat.st_size, entry.path
 
 
 def prune(folder: Path, limit: int, since_ns: int) -> tuple[int, int]:
@@ -257,17 +250,17 @@ def prune(folder: Path, limit: int, since_ns: int) -> tuple[int, int]:
     stay: another process may be reading them.
     """
     _sweep(folder)
-    reading_ns = min(since_ns, time.time_ns() - LEFT_BEHIND_S * 10**9)
+    copies, read_ns = f"{folder / REMOTE}{os.sep}", time.time_ns() - LEFT_BEHIND_S * 10**9
     held = sorted(items(folder))
-    excess = sum(item.size for item in held) - limit
-    files = size = 0
-    for item in held:
-        if size >= excess or item.used_ns >= since_ns:
+    excess = sum(size for _, size, _ in held) - limit
+    files = removed = 0
+    for used_ns, size, path in held:
+        if removed >= excess or used_ns >= since_ns:
             break
-        if item.used_ns < reading_ns or not item.path.is_relative_to(folder / REMOTE):
-            item.path.unlink(missing_ok=True)
-            files, size = files + 1, size + item.size
-    return files, size
+        if used_ns < read_ns or not path.startswith(copies):
+            Path(path).unlink(missing_ok=True)
+            files, removed = files + 1, removed + size
+    return files, removed
 
 
 def _sweep(folder: Path) -> None:
@@ -290,7 +283,7 @@ def clear(folder: Path) -> tuple[int, int]:
         (folder / kind).mkdir(exist_ok=True)
     (folder / DIGESTS).unlink(missing_ok=True)
     _sweep(folder)
-    return len(held), sum(item.size for item in held)
+    return len(held), sum(size for _, size, _ in held)
 
 
 def info(folder: Path) -> dict[str, Any]:
@@ -298,7 +291,7 @@ def info(folder: Path) -> dict[str, Any]:
     require(folder)
     kinds: dict[str, Any] = {}
     for kind in (TABLES, ENTRIES, REMOTE):
-        sizes = [item.size for item in items(folder, kind)]
+        sizes = [size for _, size, _ in items(folder, kind)]
         kinds[kind] = {"files": len(sizes), "bytes": sum(sizes)}
     digests = folder / DIGESTS
     known = sealed.read_json(digests)

@@ -9,19 +9,21 @@ hashed again on the next run. What remains, a file changed behind a restored tim
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import define, field
 
 from floorkit.core import sealed
+from floorkit.core.errors import InputError
 from floorkit.core.sources import FileState, InputFile
 
 FRESH_NS = 2_000_000_000
 """A file is racily fresh for this long after its last change: the tick of the coarsest file system (FAT)."""
 
 REMEMBERED = 500_000
-"""Files whose digests are kept; those not used for longest are forgotten first."""
+"""Files whose digests are kept; those learnt first are forgotten first."""
 
 _Row = tuple[int, int, int, str]
 """Size, modification time (ns), inode, SHA-256."""
@@ -36,7 +38,7 @@ class Digests:
     path
         Where they are kept between runs.
     rows
-        By absolute path, the one used last at the end.
+        By absolute path, the one learnt last at the end.
     clock_ns
         The time that files are compared with: not later than the clock of any file system involved.
     rehash
@@ -49,7 +51,7 @@ class Digests:
     rehash: bool = False
     wrong: list[Path] = field(factory=list)
     """Files whose remembered digest was not that of their bytes although nothing else told of it."""
-    _used: dict[str, _Row] = field(factory=dict)
+    _new: dict[str, _Row] = field(factory=dict)
 
     @classmethod
     def load(cls, path: Path, rehash: bool = False, clock_ns: int | None = None) -> Digests:
@@ -59,39 +61,39 @@ class Digests:
         now = time.time_ns()
         return cls(path, rows, now if clock_ns is None else min(now, clock_ns), rehash)
 
-    def read(self, path: Path) -> InputFile:
-        """The file with its digest, remembered or computed.
+    def known(self, paths: Iterable[Path]) -> dict[Path, InputFile]:
+        """Those of the files whose digests are remembered."""
+        found = {}
+        for path in paths if not self.rehash else ():
+            row = self.rows.get(str(path))
+            if row is None:
+                continue
+            with suppress(InputError):  # it cannot be read: whoever hashes it will say so
+                state = FileState.of(path)
+                if row[:3] == (state.size, state.mtime_ns, state.inode):
+                    found[path] = InputFile(path, row[3], state.size, state)
+        return found
 
-        Raises
-        ------
-        InputError
-            Where it cannot be read.
-        """
-        state = FileState.of(path)
-        row = self.rows.get(str(path))
-        known = row is not None and row[:3] == (state.size, state.mtime_ns, state.inode)
-        if row is not None and known and not self.rehash:
-            self._used[str(path)] = row
-            return InputFile(path, row[3], state.size, state)
-        file = InputFile.read(path)
-        if row is not None and known and file.state == state and row[3] != file.sha256:
-            self.wrong.append(path)
-        state = file.state
+    def learn(self, file: InputFile) -> None:
+        """Remember a file that was just hashed, unless it is racily fresh."""
+        name, state = str(file.path), file.state
+        row = state.size, state.mtime_ns, state.inode, file.sha256
+        before = self.rows.get(name)
+        if before is not None and before[:3] == row[:3] and before != row:
+            self.wrong.append(file.path)
         if state.mtime_ns < self.clock_ns - FRESH_NS:
-            self._used[str(path)] = state.size, state.mtime_ns, state.inode, file.sha256
-        return file
+            self._new[name] = row
 
     def save(self) -> None:
         """Keep what was learnt. Two processes that do so at once lose digests, never mix them up."""
-        new = {name: row for name, row in self._used.items() if self.rows.get(name) != row}
-        if not new:
+        if not self._new:
             return
         data = sealed.read_json(self.path)
         kept = data if isinstance(data, dict) else {}
-        for name in self._used:
+        for name in self._new:
             kept.pop(name, None)
-        kept.update(self._used)
-        bound = max(REMEMBERED, len(self._used))
+        kept.update(self._new)
+        bound = max(REMEMBERED, len(self._new))
         sealed.write_json(self.path, dict(list(kept.items())[-bound:]))
 
 

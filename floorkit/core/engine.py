@@ -11,6 +11,7 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,12 @@ class Recipe:
 
 @frozen
 class RunPart:
-    """One run's share of a unit's task: its prediction, and where its tables go, sealed with which key."""
+    """One run's share of a unit's task: its prediction, and the key that its tables are stored under."""
 
     run: str
     control: bool
     source: Source
     load: str
-    place: Path
     key: str
 
 
@@ -97,6 +97,8 @@ class Task:
     unit: Unit
     parts: tuple[RunPart, ...]
     files: tuple[InputFile, ...]
+    cache: Path
+    """The cache folder."""
 
 
 @frozen
@@ -124,6 +126,7 @@ def function_name(function: Callable[..., Any], what: str) -> str:
     return name
 
 
+@cache
 def resolve_function(name: str) -> Callable[..., Any]:
     """The function behind :func:`function_name`."""
     module, _, qualified = name.partition(":")
@@ -304,15 +307,14 @@ def _score_unit(task: Task, problems: list[Problem]) -> None:
     problems += _changed(task)
     if not problems:
         for part in task.parts:
-            _store(part, scored[part.run])
+            _store(task, part.key, scored[part.run])
 
 
-def _store(part: RunPart, tables: Tables) -> None:
+def _store(task: Task, key: str, tables: Tables) -> None:
     try:
-        part.place.parent.mkdir(exist_ok=True)
-        store.write(part.place, tables, part.key)
+        store.write(store.place(task.cache, key), tables, key)
     except OSError as error:
-        raise cannot_store(part.place.parent, error) from None
+        raise cannot_store(task.cache, error) from None
 
 
 def cannot_store(folder: Path, error: OSError) -> EvaluationError:
@@ -328,18 +330,21 @@ def cannot_store(folder: Path, error: OSError) -> EvaluationError:
     )
 
 
-def _nowhere(run: str, unit: Unit) -> tuple[Path, str]:
-    return Path(os.devnull), ""
-
-
 def tasks_for(
     recipe: Recipe,
     units: Iterable[Unit],
     runs: Callable[[Unit], Sequence[Run]],
     hashed: Mapping[Path, InputFile],
-    place: Callable[[str, Unit], tuple[Path, str]] = _nowhere,
+    cache: Path,
+    key: Callable[[str, Unit], str],
 ) -> list[Task]:
-    """One task for every unit that has ``runs(unit)`` to load; ``place`` gives file and key of its tables."""
+    """One task for every unit that has ``runs(unit)`` to load.
+
+    Parameters
+    ----------
+    cache, key
+        The cache folder, and the key that a run's tables of a unit are stored under.
+    """
     tasks = []
     for unit in units:
         parts = tuple(
@@ -348,13 +353,14 @@ def tasks_for(
                 run.control,
                 run.sources[unit.key],
                 function_name(run.load, f"Run.load of {run.name}"),
-                *place(run.name, unit),
+                key(run.name, unit),
             )
             for run in runs(unit)
         )
         if parts:
-            files = {*unit.gold.files.values(), *(f for part in parts for f in part.source.files.values())}
+            sources = [unit.gold, *(part.source for part in parts)]
+            files = dict.fromkeys(file for source in sources for file in source.files.values())
             tasks.append(
-                Task(recipe, unit, parts, tuple(hashed[file] for file in sorted(files) if file in hashed))
+                Task(recipe, unit, parts, tuple(hashed[file] for file in files if file in hashed), cache)
             )
     return tasks

@@ -48,7 +48,8 @@ def child(folder: Path, name: str) -> Path:
         Where the name, or a symbolic link behind it, leads out of ``folder``.
     """
     path = folder / name
-    inside = path.resolve().is_relative_to(folder.resolve())
+    plain = name not in ("", ".", "..") and not any(character in name for character in "/\\:\0")
+    inside = (plain and not path.is_symlink()) or path.resolve().is_relative_to(folder.resolve())
     if not inside or name.startswith(("/", "~")) or "\\" in name or "\0" in name:
         raise InputError(
             Problem(

@@ -311,20 +311,25 @@ def hash_inputs(
         sources += [source for run in one.runs for source in run.sources.values()]
         for source in sources:
             wanted.update(source.files.values())
-    order = sorted(wanted - hashed.keys())
+    unknown = sorted(wanted - hashed.keys())
+    if digests is not None:
+        hashed.update(digests.known(unknown))
+        unknown = [path for path in unknown if path not in hashed]
 
     def read(path: Path) -> InputFile | InputError:
         try:
-            return InputFile.read(path) if digests is None else digests.read(path)
+            return InputFile.read(path)
         except InputError as error:
             return error
 
     with ThreadPoolExecutor(jobs) as pool:
-        for path, outcome in zip(order, pool.map(read, order), strict=True):
+        for path, outcome in zip(unknown, (pool.map if jobs > 1 else map)(read, unknown), strict=True):
             if isinstance(outcome, InputError):
                 findings.add(outcome)
-            else:
-                hashed[path] = outcome
+                continue
+            hashed[path] = outcome
+            if digests is not None:
+                digests.learn(outcome)
     if digests is not None:
         digests.save()
 
@@ -345,7 +350,7 @@ def check_contents(
     def of_user(unit: Unit) -> list[Run]:
         return [run for run in runs(unit) if not run.control]
 
-    tasks = tasks_for(one.recipe, one.dataset.units, of_user, one.hashed)
+    tasks = tasks_for(one.recipe, one.dataset.units, of_user, one.hashed, scratch, lambda *_: "")
     if progress is not None:
         progress(len(one.dataset.units) - len(tasks))
     with closing(executor.map(check_unit, tasks, scratch, progress)) as outcomes:

@@ -10,9 +10,10 @@ of entries and runs do not count, because no score depends on them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def entry_facts(prepared: Prepared) -> Facts:
         "Python": f"{platform.python_implementation()} {platform.python_version()} {platform.machine()}",
         "the protocol": prepared.team.protocol.id,
         "the seed": str(prepared.context.seed),
-        "the shared files of the dataset": hash_plain(_contents(prepared, prepared.dataset.files)),
+        "the shared files of the dataset": _digest(_contents(prepared, prepared.dataset.files)),
         "the function that loads gold": function_name(prepared.dataset.load, "Dataset.load"),
     }
     packages = package_versions(["numpy", *(one.distribution for one in plugins)], without=["floorkit"])
@@ -66,26 +67,34 @@ def _text(value: Any) -> str:
 
 def unit_facts(prepared: Prepared, unit: Unit) -> Facts:
     """What a unit's tables depend on beside: the unit and its gold."""
-    return {
-        "the unit": hash_values([unit.split, unit.name, unit.info]),
-        "gold": _source_hash(prepared, unit.gold),
-    }
+    info = [hash_values(unit.info)] if unit.info else []
+    return {"the unit": _digest([unit.split, unit.name, *info]), "gold": _source_digest(prepared, unit.gold)}
 
 
 def run_facts(prepared: Prepared, run: Run, unit: Unit) -> Facts:
     """What the tables of one run's unit depend on beside: the prediction."""
     return {
-        "the prediction": _source_hash(prepared, run.sources[unit.key]),
+        "the prediction": _source_digest(prepared, run.sources[unit.key]),
         "the function that loads predictions": function_name(run.load, f"Run.load of {run.name}"),
     }
 
 
-def _source_hash(prepared: Prepared, source: Source) -> str:
-    return hash_plain([_contents(prepared, source.files), hash_values(source.values)])
+def _source_digest(prepared: Prepared, source: Source) -> str:
+    values = [hash_values(source.values)] if source.values else []
+    return _digest([*_contents(prepared, source.files), *values])
 
 
-def _contents(prepared: Prepared, files: Mapping[str, Path]) -> list[list[str]]:
-    return sorted([role, path.name, prepared.hashed[path].sha256] for role, path in files.items())
+def _contents(prepared: Prepared, files: Mapping[str, Path]) -> list[str]:
+    """Role, name and digest of each file, sorted by role."""
+    rows = sorted((role, path.name, prepared.hashed[path].sha256) for role, path in files.items())
+    return [text for row in rows for text in row]
+
+
+def _digest(texts: Iterable[str]) -> str:
+    """SHA-256 (hex) of texts in their order; no two sequences share one."""
+    return hashlib.sha256(
+        "".join(f"{len(text)}:{text}" for text in texts).encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 @frozen(eq=False)
@@ -116,11 +125,12 @@ class Plan:
     def tasks(self) -> list[Task]:
         """What is left to compute."""
         one = self.prepared
-        return tasks_for(one.recipe, one.dataset.units, self.missing, one.hashed, self._place)
+        return tasks_for(
+            one.recipe, one.dataset.units, self.missing, one.hashed, self.cache.folder, self._key
+        )
 
-    def _place(self, run: str, unit: Unit) -> tuple[Path, str]:
-        key = self.keys[run, unit.key]
-        return self.cache.place(key), key
+    def _key(self, run: str, unit: Unit) -> str:
+        return self.keys[run, unit.key]
 
     def collect(self, unit: Unit) -> None:
         """Fetch what was computed for a unit.

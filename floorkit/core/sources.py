@@ -119,14 +119,8 @@ def hash_values(values: Any) -> str:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    import attrs
-    import numpy as np
-
-    if isinstance(value, Path):
-        digest.update(b"P")
-    elif isinstance(value, np.ndarray):
-        digest.update(f"A{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
+    if value is None or isinstance(value, str | bytes | int | float):
+        digest.update(f"V{type(value).__name__}{value!r};".encode())
     elif isinstance(value, Mapping):
         digest.update(f"M{len(value)}".encode())
         for key in sorted(value, key=repr):
@@ -136,10 +130,20 @@ def _feed(digest: Any, value: Any) -> None:
         digest.update(f"L{len(value)}".encode())
         for one in value:
             _feed(digest, one)
+    elif isinstance(value, Path):
+        digest.update(b"P")
+    else:
+        _feed_object(digest, value)
+
+
+def _feed_object(digest: Any, value: Any) -> None:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        digest.update(f"A{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
     elif attrs.has(type(value)):
         _feed(digest, {field.name: getattr(value, field.name) for field in attrs.fields(type(value))})
-    elif isinstance(value, str | bytes | int | float | bool | type(None)):
-        digest.update(f"V{type(value).__name__}{value!r};".encode())
     else:
         raise EvaluationError(
             Problem("not a plain value", "Source.values", type(value).__name__, "text, numbers, arrays")

@@ -19,6 +19,9 @@ from floorkit.core.sealed import SEAL, appearing, seal
 from floorkit.core.values import Table, Tables
 
 SEPARATOR = "/"
+TABLES = "tables"
+"""The folder of score tables in a cache folder."""
+
 _DTYPES = {
     "BOOL": "?", "U8": "u1", "I8": "i1", "U16": "<u2", "I16": "<i2", "U32": "<u4", "I32": "<i4",
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8",
@@ -29,6 +32,11 @@ KEPT = 16 * 1024
 
 _Layout = tuple[tuple[str, str, str, tuple[int, ...], int, int], ...]
 """(table, column, NumPy type, shape, first byte, byte after the last) of every column."""
+
+
+def place(folder: Path, key: str) -> Path:
+    """Where tables are stored under a key (64 hexadecimal digits) in a cache folder."""
+    return Path(f"{folder}/{TABLES}/{key[:2]}/{key[2:]}")
 
 
 def write(path: Path, tables: Tables, key: str = "") -> None:
@@ -42,9 +50,23 @@ def write(path: Path, tables: Tables, key: str = "") -> None:
     }
     categories = {name: {k: list(v) for k, v in table.categories.items()} for name, table in tables.items()}
     data = save(columns, metadata={"categories": json.dumps(categories)})
-    with appearing(path) as partial, partial.open("wb") as stream:
-        stream.write(data)
-        stream.write(seal(data, key))
+    try:
+        _write(path, data, seal(data, key))
+    except FileNotFoundError:
+        path.parent.mkdir(exist_ok=True)
+        _write(path, data, seal(data, key))
+
+
+def _write(path: Path, *parts: bytes) -> None:
+    with appearing(path) as partial, open(partial, "wb") as stream:
+        stream.writelines(parts)
+
+
+def read_small(path: Path) -> bytes | None:
+    """The bytes of a file up to ``KEPT`` bytes long, None for a longer one."""
+    with path.open("rb", buffering=0) as stream:
+        data = stream.read(KEPT + 1)
+    return data if len(data) <= KEPT else None
 
 
 class StoredTables:
@@ -54,26 +76,19 @@ class StoredTables:
     ----------
     path
         A file that :func:`write` wrote.
+    data
+        Its bytes, where they were read already; the tables are then kept in memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, data: bytes | None = None) -> None:
         self.path = path
-        self._small: bytes | None = None
+        self._data = data
         self._tables: dict[str, Table] | None = None
 
-    @classmethod
-    def intact(cls, path: Path, key: str) -> StoredTables | None:
-        """The tables in ``path``, or None where it is not what :func:`write` wrote for ``key``.
-
-        Raises
-        ------
-        OSError
-            Where the file cannot be read.
-        """
-        stored = cls(path)
-        data = memoryview(stored._bytes())
-        whole = len(data) > SEAL and data[-SEAL:] == seal(data[:-SEAL], key)
-        return stored if whole else None
+    def intact(self, key: str) -> bool:
+        """Whether the file is what :func:`write` wrote for ``key``; OSError where it cannot be read."""
+        data = memoryview(self._bytes())
+        return len(data) > SEAL and data[-SEAL:] == seal(data[:-SEAL], key)
 
     def __call__(self, name: str) -> Table:
         return self.read(only=name)[name]
@@ -89,25 +104,17 @@ class StoredTables:
         if self._tables is not None:
             return self._tables
         try:
-            data = self._bytes()
-            tables = _decode(data, only if self._small is None else "")
+            tables = _decode(self._bytes(), only if self._data is None else "")
         except (OSError, KeyError, ValueError) as error:
             raise EvaluationError(
                 Problem("a stored score table cannot be read", str(self.path), str(error))
             ) from None
-        if self._small is not None:
-            self._tables, self._small = tables, None
+        if self._data is not None:
+            self._tables, self._data = tables, None
         return tables
 
     def _bytes(self) -> Any:
-        """The file's bytes: kept where it is small, else mapped for as long as a column is in use."""
-        if self._small is None:
-            with self.path.open("rb") as stream:
-                start = stream.read(KEPT + 1)
-            if len(start) > KEPT:
-                return np.memmap(self.path, np.uint8, "r")
-            self._small = start
-        return self._small
+        return np.memmap(self.path, np.uint8, "r") if self._data is None else self._data
 
 
 def _decode(data: bytes | NDArray[np.uint8], only: str) -> dict[str, Table]:
