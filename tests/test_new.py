@@ -88,6 +88,15 @@ def test_the_clean_environment_needs_nothing_to_fix(clean: Path, tmp_path: Path)
     assert any(finding["subject"] == "floorkit-onset-latency 1.0.0" for finding in findings)
 
 
+def test_the_wheel_of_the_core_writes_the_same_plugin(clean: Path, tmp_path: Path) -> None:
+    succeed(clean, "-m", "floorkit", "new", "floor_share", "--into", tmp_path / "wheel", cwd=tmp_path)
+    ours = write_plugin("floor_share", tmp_path / "sources")
+    theirs = tmp_path / "wheel" / "floorkit-floor-share"
+    names = sorted(path.relative_to(ours) for path in ours.rglob("*") if path.is_file())
+    assert names == sorted(path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file())
+    assert all((ours / name).read_bytes() == (theirs / name).read_bytes() for name in names)
+
+
 def test_the_generated_plugin_is_typed_linted_and_formatted(generated: Path, tmp_path: Path) -> None:
     succeed(sys.executable, "-m", "ruff", "check", "--no-cache", generated, cwd=generated)
     succeed(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", generated, cwd=generated)
