@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from floorkit.core.values import TimelineSection
+from floorkit.core.sections import TimelineSection
 from floorkit.reports.html import write_html
 
 EVENTS = 100_000

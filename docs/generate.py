@@ -131,10 +131,13 @@ def hook_overview(_: str) -> str:
 
 
 def all_values(_: str) -> str:
-    """The classes of floorkit.core.values, in the order of their definition."""
-    module = importlib.import_module("floorkit.core.values")
+    """The classes of floorkit.core.values and sections, in the order of their definition."""
+    modules = [importlib.import_module(f"floorkit.core.{name}") for name in ("values", "sections")]
     classes = [
-        one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
+        one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, type) and one.__module__ == module.__name__
     ]
     return "\n\n".join(_value(one) for one in classes)
 

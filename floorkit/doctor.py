@@ -23,8 +23,8 @@ from floorkit.core.environment import package_versions
 from floorkit.core.errors import FloorkitError, Problem
 from floorkit.core.registry import Failed, Plugin
 from floorkit.core.results import check_output
+from floorkit.core.sections import to_json
 from floorkit.core.sources import package_location
-from floorkit.core.values import to_json
 
 Level = Literal["ok", "warning", "error"]
 NEEDED_PYTHON = (3, 11)

@@ -40,9 +40,10 @@ from floorkit.core.prepare import (
 )
 from floorkit.core.provenance import FILE, provenance, verify
 from floorkit.core.reuse import Plan, plan
+from floorkit.core.sections import Section, to_json
 from floorkit.core.statistics import Replicates
 from floorkit.core.structure import unknown_key
-from floorkit.core.values import Result, Section, to_json
+from floorkit.core.values import Result
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,7 +14,7 @@ from floorkit.core.changes import changes
 from floorkit.core.compare_folders import EntryComparison, Options, compare_folders
 from floorkit.core.errors import InputError, ManifestError
 from floorkit.core.history import EntryHistory, history
-from floorkit.core.values import to_json
+from floorkit.core.sections import to_json
 
 from .conftest import Floorkit, make_toy_data, write_json
 

@@ -120,7 +120,8 @@ def test_plugins_lists_version_hash_location_protocols_and_hooks(toy_site: Path,
 FORMAT_PLUGIN = """
 import json
 from floorkit.core.hooks import hookimpl
-from floorkit.core.values import Dataset, FileSection, Source, Unit
+from floorkit.core.sections import FileSection
+from floorkit.core.values import Dataset, Source, Unit
 
 @hookimpl
 def floorkit_dataset(context, table):

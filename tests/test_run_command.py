@@ -243,6 +243,10 @@ def processes_of_group(group: int) -> list[int]:
     return alive
 
 
+def cached_tables(data: Path) -> list[Path]:
+    return list((data / ".floorkit-cache" / "tables").glob("*/*"))
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds stray processes through /proc")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupted_run_leaves_no_partial_results_and_no_stray_process(
@@ -251,12 +255,12 @@ def test_an_interrupted_run_leaves_no_partial_results_and_no_stray_process(
     assert floorkit("run", "protocols.toml", cwd=toy_data).returncode == 0
     before = result_files(toy_data / "results")
     (toy_data / "tmp").mkdir()
-    setting = "protocols.toy.params.sleep=3"
-    process = start(toy_data, "--jobs", jobs, "--set", setting, site=toy_site)
-    deadline = time.monotonic() + 30
-    while not list((toy_data / "tmp").glob("floorkit-*/toy")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
+    cached = len(cached_tables(toy_data))
+    process = start(toy_data, "--jobs", jobs, "--set", "protocols.toy.params.sleep=0.7", site=toy_site)
+    deadline = time.monotonic() + 60
+    while len(cached_tables(toy_data)) == cached and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")

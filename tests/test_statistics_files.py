@@ -12,6 +12,7 @@ import pytest
 from attrs import asdict
 
 from floorkit.core.errors import InputError
+from floorkit.core.sections import to_json
 from floorkit.core.statistics import Replicates
 from floorkit.core.statistics_files import (
     comparison_from_plain,
@@ -20,7 +21,7 @@ from floorkit.core.statistics_files import (
     statistics_to_plain,
 )
 from floorkit.core.statistics_settings import Settings
-from floorkit.core.values import Comparison, Figure, Interval, to_json
+from floorkit.core.values import Comparison, Figure, Interval
 
 FIGURES = {
     "rate[horizon_s=0.2]": Figure(

@@ -39,7 +39,7 @@ def info(manifest: Path, as_json: bool) -> None:
       floorkit cache info protocols.toml --json
     """
     from floorkit.core import cache as caches
-    from floorkit.core.values import to_json
+    from floorkit.core.sections import to_json
 
     found = caches.info(_folder(manifest))
     if as_json:

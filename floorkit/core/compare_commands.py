@@ -43,7 +43,7 @@ def compare(
     options = Options(tuple(entries), run_a, run_b, allow_source_drift)
     found = compare_folders(results_a, results_b, options)
     if as_json:
-        from floorkit.core.values import to_json
+        from floorkit.core.sections import to_json
         from floorkit.reports.compare_text import comparison_data
 
         data = {one.b.name: comparison_data(one) for one in found}
@@ -85,7 +85,7 @@ def history(results: Sequence[Path], entries: Sequence[str], as_json: bool) -> N
 
     found = follow(results, entries)
     if as_json:
-        from floorkit.core.values import to_json
+        from floorkit.core.sections import to_json
         from floorkit.reports.compare_text import history_data
 
         click.echo(to_json({"entries": {one.name: history_data(one) for one in found}}), nl=False)

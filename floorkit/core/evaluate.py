@@ -18,19 +18,11 @@ from floorkit.core.pool import Pool
 from floorkit.core.prepare import Prepared, units_of
 from floorkit.core.registry import core_source
 from floorkit.core.reuse import Plan
+from floorkit.core.sections import Section
 from floorkit.core.sources import hash_plain
 from floorkit.core.statistics import Measured, Replicates
 from floorkit.core.structure import unstructure
-from floorkit.core.values import (
-    Comparison,
-    Figure,
-    Interval,
-    OperatingPoint,
-    Result,
-    Run,
-    RunResult,
-    Section,
-)
+from floorkit.core.values import Comparison, Figure, Interval, OperatingPoint, Result, Run, RunResult
 
 SHORT = 8
 """Hexadecimal digits of each hash in a signature."""

@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
+from floorkit.core.sections import Section
 from floorkit.core.values import (
     Context,
     Dataset,
@@ -52,7 +53,6 @@ from floorkit.core.values import (
     Protocol,
     Result,
     Run,
-    Section,
     Tables,
     Unit,
 )

@@ -22,21 +22,19 @@ import floorkit
 from floorkit.core.errors import EvaluationError, InputError, ManifestError, Problem
 from floorkit.core.paths import child
 from floorkit.core.registry import core_source
-from floorkit.core.sources import hash_file
-from floorkit.core.statistics_files import figure_to_plain
-from floorkit.core.structure import unstructure
-from floorkit.core.values import (
-    Comparison,
+from floorkit.core.sections import (
     FileSection,
     ImageSection,
-    Mark,
-    Result,
     Section,
     SummarySection,
     TableSection,
     TextSection,
     to_json,
 )
+from floorkit.core.sources import hash_file
+from floorkit.core.statistics_files import figure_to_plain
+from floorkit.core.structure import unstructure
+from floorkit.core.values import Comparison, Mark, Result
 
 INDEX = "index.json"
 

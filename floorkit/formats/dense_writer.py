@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from floorkit.core.errors import InputError, Problem
 from floorkit.core.paths import child
-from floorkit.core.values import to_json
+from floorkit.core.sections import to_json
 from floorkit.formats.dense import Bool
 
 RECORD = "origin.json"

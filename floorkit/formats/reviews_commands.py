@@ -52,7 +52,7 @@ def stats(file: Path, as_json: bool) -> None:
     Example:
       floorkit reviews stats reviews.jsonl.gz
     """
-    from floorkit.core.values import to_json
+    from floorkit.core.sections import to_json
     from floorkit.formats.reviews_counts import counts
 
     found = _read(file)
@@ -133,7 +133,7 @@ def agreement(a: Path, b: Path, cluster: Any, resamples: int, seed: int, as_json
     """
     from attrs import asdict
 
-    from floorkit.core.values import to_json
+    from floorkit.core.sections import to_json
     from floorkit.formats.reviews_agreement import JUDGED, Resampling
     from floorkit.formats.reviews_agreement import agreement as agree
 
@@ -201,7 +201,7 @@ def recall_audit(
     from attrs import asdict
 
     from floorkit.core.errors import ManifestError, Problem
-    from floorkit.core.values import to_json
+    from floorkit.core.sections import to_json
     from floorkit.formats.reviews_agreement import Resampling, candidate_recall
 
     frames = round(tolerance * 20)

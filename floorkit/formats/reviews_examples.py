@@ -14,16 +14,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from floorkit.core.values import (
-    Lane,
-    OperatingPoint,
-    Result,
-    RunResult,
-    Section,
-    TextSection,
-    TimelineEvent,
-    TimelineSection,
-)
+from floorkit.core.sections import Lane, Section, TextSection, TimelineEvent, TimelineSection
+from floorkit.core.values import OperatingPoint, Result, RunResult
 from floorkit.formats.reviews_line import FRAMES_PER_ROW, ORIGINS, REVIEWERS
 from floorkit.formats.reviews_report import Opportunity, opportunities
 from floorkit.formats.reviews_tables import EXAMPLES, OPPORTUNITIES, STATUSES, rank_of

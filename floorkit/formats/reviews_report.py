@@ -8,20 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from floorkit.core.values import (
-    ColumnSpec,
-    Figure,
-    Result,
-    RunResult,
-    Section,
-    Series,
-    SummarySection,
-    Table,
-    TableSection,
-    TextSection,
-    Unit,
-    figure_key,
-)
+from floorkit.core.sections import ColumnSpec, Section, Series, SummarySection, TableSection, TextSection
+from floorkit.core.values import Figure, Result, RunResult, Table, Unit, figure_key
 from floorkit.formats.dense import horizon_seconds
 from floorkit.formats.honesty import DenseParams
 from floorkit.formats.reviews import FAMILIES, Reviews

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from floorkit.core.values import ColumnSpec, Figure, Interval
+from floorkit.core.sections import ColumnSpec
+from floorkit.core.values import Figure, Interval
 
 MISSING = "–"
 MINUS = "−"

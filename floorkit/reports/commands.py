@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from floorkit.core.values import TimelineEvent
+    from floorkit.core.sections import TimelineEvent
     from floorkit.reports import timelines
     from floorkit.reports.export import Format
     from floorkit.reports.stored import Origin

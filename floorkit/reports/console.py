@@ -13,7 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from floorkit.core.values import ColumnSpec, Comparison, Figure
+from floorkit.core.sections import ColumnSpec
+from floorkit.core.values import Comparison, Figure
 from floorkit.reports import cells
 from floorkit.reports.standard import comparison_words, tests_words
 

@@ -12,7 +12,7 @@ import io
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from floorkit.core.values import ColumnSpec
+from floorkit.core.sections import ColumnSpec
 from floorkit.reports import cells
 from floorkit.reports.stored import Origin
 from floorkit.reports.tables_json import StoredTable

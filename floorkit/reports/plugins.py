@@ -10,8 +10,8 @@ import floorkit
 from floorkit.core import registry
 from floorkit.core.errors import EvaluationError
 from floorkit.core.registry import Failed
+from floorkit.core.sections import to_json
 from floorkit.core.sources import package_location
-from floorkit.core.values import to_json
 
 
 def describe() -> list[dict[str, Any]]:

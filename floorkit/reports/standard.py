@@ -11,17 +11,8 @@ from typing import Any
 
 from attrs import frozen
 
-from floorkit.core.values import (
-    ColumnSpec,
-    Comparison,
-    Coordinate,
-    Figure,
-    Interval,
-    Result,
-    RunResult,
-    Section,
-    TableSection,
-)
+from floorkit.core.sections import ColumnSpec, Section, TableSection
+from floorkit.core.values import Comparison, Coordinate, Figure, Interval, Result, RunResult
 from floorkit.reports import cells
 
 _KINDS: Mapping[str, Any] = {"rate": "rate", "count": "integer"}

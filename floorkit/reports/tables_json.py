@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from floorkit.core.values import ColumnSpec, Result, Section
+from floorkit.core.sections import ColumnSpec, Section
+from floorkit.core.values import Result
 from floorkit.reports import stored
 from floorkit.reports.standard import shown_tables
 

@@ -14,16 +14,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from floorkit.core.values import (
-    ColumnSpec,
-    Comparison,
-    Figure,
-    Result,
-    RunResult,
-    Section,
-    TableSection,
-    TextSection,
-)
+from floorkit.core.sections import ColumnSpec, Section, TableSection, TextSection
+from floorkit.core.values import Comparison, Figure, Result, RunResult
 from floorkit.reports import cells
 from floorkit.reports.console import (
     plain_table,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from floorkit.core.values import Lane, TimelineEvent
+from floorkit.core.sections import Lane, TimelineEvent
 from floorkit.reports.timeline_formats import (
     Span,
     Tier,

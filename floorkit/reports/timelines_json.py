@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 from attrs import frozen
 
-from floorkit.core.values import Lane, Result, Section, TimelineEvent, TimelineSection
+from floorkit.core.sections import Lane, Section, TimelineEvent, TimelineSection
+from floorkit.core.values import Result
 from floorkit.reports import stored
 
 FILE = "timelines.json"

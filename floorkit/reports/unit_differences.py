@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from floorkit.core.sections import PlotSection, Series
 from floorkit.core.statistics import Replicates
-from floorkit.core.values import PlotSection, Result, Series
+from floorkit.core.values import Result
 from floorkit.reports.cells import figure_words
 from floorkit.reports.standard import figure_of
 

@@ -24,18 +24,8 @@ from floorkit.core.pool import Pool
 from floorkit.core.prepare import Findings, Hashed, Prepared, check_contents, hash_inputs, prepare, units_of
 from floorkit.core.registry import Failed, Loaded, Plugin
 from floorkit.core.reuse import plan
-from floorkit.core.values import (
-    Figure,
-    OperatingPoint,
-    Result,
-    Run,
-    Section,
-    Split,
-    Tables,
-    TableSection,
-    Unit,
-    UnitKey,
-)
+from floorkit.core.sections import Section, TableSection
+from floorkit.core.values import Figure, OperatingPoint, Result, Run, Split, Tables, Unit, UnitKey
 from floorkit.testing.watch import Deed, watching
 
 RESAMPLES = 100

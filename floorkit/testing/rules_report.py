@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from floorkit.core.values import FileSection, MatrixSection, PlotSection, SummarySection, TableSection
+from floorkit.core.sections import FileSection, MatrixSection, PlotSection, SummarySection, TableSection
 from floorkit.testing.evidence import Evidence
 from floorkit.testing.other_process import observed
 from floorkit.testing.rules import rule

@@ -14,28 +14,30 @@ import pytest
 from attrs import frozen
 
 from floorkit.core.pool import Pool
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ColumnSpec,
-    Comparison,
-    Context,
-    Coverage,
-    Dataset,
-    Figure,
     ImageSection,
-    Interval,
     Lane,
-    Mark,
     MatrixSection,
     PlotSection,
-    Protocol,
-    Result,
-    RunResult,
     Section,
     Series,
     TableSection,
     TextSection,
     TimelineEvent,
     TimelineSection,
+)
+from floorkit.core.values import (
+    Comparison,
+    Context,
+    Coverage,
+    Dataset,
+    Figure,
+    Interval,
+    Mark,
+    Protocol,
+    Result,
+    RunResult,
     Upstream,
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from floorkit.core.values import ColumnSpec, Figure, Interval
+from floorkit.core.sections import ColumnSpec
+from floorkit.core.values import Figure, Interval
 from floorkit.reports import cells
 
 

@@ -13,7 +13,8 @@ import pytest
 from markdown_it import MarkdownIt
 from pylatexenc.latex2text import LatexNodes2Text
 
-from floorkit.core.values import ColumnSpec, Mark, Result, Section
+from floorkit.core.sections import ColumnSpec, Section
+from floorkit.core.values import Mark, Result
 from floorkit.reports import export, tables_json
 from floorkit.reports.stored import Origin
 from floorkit.reports.tables_json import StoredTable

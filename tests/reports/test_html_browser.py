@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from floorkit.core.values import Result, Section
+from floorkit.core.sections import Section
+from floorkit.core.values import Result
 from floorkit.reports.html import write_html
 
 Make = Callable[..., tuple[Result, list[Section]]]

@@ -18,19 +18,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ColumnSpec,
     ImageSection,
     Lane,
     MatrixSection,
     PlotSection,
-    Result,
     Section,
     Series,
     TableSection,
     TextSection,
     TimelineSection,
 )
+from floorkit.core.values import Result
 from floorkit.reports.html import timelines, write_html
 from floorkit.reports.html.markup import data_script, element, json_text, script, text
 

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from click.testing import Result as Outcome
 
 from floorkit.core.errors import FloorkitError
-from floorkit.core.values import Result, Section
+from floorkit.core.sections import Section
+from floorkit.core.values import Result
 from floorkit.reports import tables_json, timelines_json
 from floorkit.reports.commands import export_command, timelines_command
 

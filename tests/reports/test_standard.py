@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
-from floorkit.core.values import Comparison, Coverage, Result, Section
+from floorkit.core.sections import Section
+from floorkit.core.values import Comparison, Coverage, Result
 from floorkit.reports import standard
 
 Make = Callable[..., tuple[Result, list[Section]]]

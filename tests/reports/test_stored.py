@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from floorkit.core.errors import EvaluationError, InputError, ManifestError
-from floorkit.core.values import ColumnSpec, Result, Section, TableSection, TimelineSection
+from floorkit.core.sections import ColumnSpec, Section, TableSection, TimelineSection
+from floorkit.core.values import Result
 from floorkit.reports import stored, tables_json, timelines_json
 
 Make = Callable[..., tuple[Result, list[Section]]]

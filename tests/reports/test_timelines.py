@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floorkit.core.values import Lane, Result, Section, TimelineEvent, TimelineSection
+from floorkit.core.sections import Lane, Section, TimelineEvent, TimelineSection
+from floorkit.core.values import Result
 from floorkit.reports.timeline_formats import POINT_MS, Tier, audacity_labels, distinct, eaf, rttm, textgrid
 from floorkit.reports.timelines import Format, tiers, timeline_files
 

@@ -12,19 +12,18 @@ from pathlib import Path
 
 from attrs import define
 
-from floorkit.core.structure import unstructure
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ImageSection,
-    Mark,
     MatrixSection,
     PlotSection,
-    Result,
     Section,
     TableSection,
     TextSection,
     TimelineSection,
     to_json,
 )
+from floorkit.core.structure import unstructure
+from floorkit.core.values import Mark, Result
 from floorkit.reports.html import plots, tables, timelines
 from floorkit.reports.html.markup import Html, element, join, script, script_hash, size
 from floorkit.reports.standard import comparison_groups, coverage_words, headline_tables

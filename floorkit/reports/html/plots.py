@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from floorkit.core.values import ImageSection, MatrixSection, PlotSection, Result, Series
+from floorkit.core.sections import ImageSection, MatrixSection, PlotSection, Series
+from floorkit.core.values import Result
 from floorkit.reports import cells
 from floorkit.reports.html.markup import Child, Html, data_script, data_uri, element, json_text
 from floorkit.reports.html.tables import signature_line

@@ -8,7 +8,8 @@ from typing import Any
 
 from attrs import frozen
 
-from floorkit.core.values import Comparison, Figure, Interval, Result, TableSection
+from floorkit.core.sections import TableSection
+from floorkit.core.values import Comparison, Figure, Interval, Result
 from floorkit.reports import cells
 from floorkit.reports.html.markup import Child, Html, element, join
 from floorkit.reports.standard import (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from floorkit.core.values import Lane, Result, TimelineEvent, TimelineSection
+from floorkit.core.sections import Lane, TimelineEvent, TimelineSection
+from floorkit.core.values import Result
 from floorkit.reports import cells
 from floorkit.reports.html.markup import Html, data_script, element, json_text, size
 from floorkit.reports.html.tables import Cell, Heading, Row, signature_line, table

@@ -13,21 +13,9 @@ from attrs import frozen
 from floorkit.core.errors import InputError, Problem
 from floorkit.core.hooks import hookimpl
 from floorkit.core.paths import child, resolve, shown
+from floorkit.core.sections import ColumnSpec, SummarySection, TableSection
 from floorkit.core.structure import param, structure
-from floorkit.core.values import (
-    ColumnSpec,
-    Dataset,
-    Figure,
-    Mark,
-    MatchedRecall,
-    Protocol,
-    Run,
-    Source,
-    SummarySection,
-    Table,
-    TableSection,
-    Unit,
-)
+from floorkit.core.values import Dataset, Figure, Mark, MatchedRecall, Protocol, Run, Source, Table, Unit
 
 
 @frozen

@@ -9,19 +9,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
 from typing import Any
 
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ColumnSpec,
-    Figure,
     PlotSection,
-    Result,
-    RunResult,
     Section,
     Series,
     SummarySection,
     TableSection,
     TextSection,
-    figure_key,
 )
+from floorkit.core.values import Figure, Result, RunResult, figure_key
 from floorkit.formats.dense import horizon_seconds
 from floorkit.numerics import recall_name
 from floorkit_competing_risk.counts import strata

@@ -12,17 +12,8 @@ from itertools import groupby
 import attrs
 import numpy as np
 
-from floorkit.core.values import (
-    Lane,
-    OperatingPoint,
-    Result,
-    RunResult,
-    Section,
-    Table,
-    TextSection,
-    TimelineEvent,
-    TimelineSection,
-)
+from floorkit.core.sections import Lane, Section, TextSection, TimelineEvent, TimelineSection
+from floorkit.core.values import OperatingPoint, Result, RunResult, Table
 from floorkit.numerics import ROW_SECONDS, recall_name
 from floorkit_competing_risk import frames
 from floorkit_competing_risk.kernel import FAMILIES, INELIGIBLE, NO_ROW, RESPONSE, STATUSES

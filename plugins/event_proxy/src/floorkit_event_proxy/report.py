@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from floorkit.core.values import ColumnSpec, PlotSection, Result, Section, TableSection
+from floorkit.core.sections import ColumnSpec, PlotSection, Section, TableSection
+from floorkit.core.values import Result
 from floorkit.formats.dense import horizon_seconds
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_examples import View, example_sections

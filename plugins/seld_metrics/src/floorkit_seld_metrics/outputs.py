@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from floorkit.core.sections import FileSection
 from floorkit.core.sources import hash_package, package_location
-from floorkit.core.values import Coordinate, FileSection, Result, RunResult
+from floorkit.core.values import Coordinate, Result, RunResult
 from floorkit_seld_metrics.kernel import ENDINGS
 from floorkit_seld_metrics.measure import (
     AGNOSTIC,

@@ -9,18 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floorkit.core.hooks import hookimpl
-from floorkit.core.values import (
-    Context,
-    Dataset,
-    Figure,
-    Protocol,
-    Result,
-    Run,
-    Section,
-    Table,
-    Unit,
-    Upstream,
-)
+from floorkit.core.sections import Section
+from floorkit.core.values import Context, Dataset, Figure, Protocol, Result, Run, Table, Unit, Upstream
 from floorkit_seld_metrics.params import SeldMetricsParams
 from floorkit_seld_metrics.taxonomy import REPOSITORY, REVISIONS
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ColumnSpec,
     ImageSection,
-    Result,
-    RunResult,
     Section,
     SummarySection,
     TableSection,
     TextSection,
 )
+from floorkit.core.values import Result, RunResult
 from floorkit_seld_metrics import outputs
 from floorkit_seld_metrics.measure import AGNOSTIC, MACRO_MAP, MACRO_PEARSON, MICRO_MAP
 from floorkit_seld_metrics.outputs import RunFigures

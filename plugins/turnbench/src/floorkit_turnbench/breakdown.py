@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from floorkit.core.values import ColumnSpec, Result, RunResult, TableSection
+from floorkit.core.sections import ColumnSpec, TableSection
+from floorkit.core.values import Result, RunResult
 from floorkit.numerics import percentiles, rate
 from floorkit_turnbench.columns import COUNTS, LATENCIES, SHARES, count_columns, rate_columns, shares
 from floorkit_turnbench.conversation import TASKS, Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floorkit.core.values import ColumnSpec
+from floorkit.core.sections import ColumnSpec
 from floorkit.numerics import rate
 from floorkit_turnbench.thresholds import LATENCY_PERCENTS
 

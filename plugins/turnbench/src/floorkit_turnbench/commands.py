@@ -209,7 +209,7 @@ def gold() -> None:
 @click.option("--output", type=FILE, help="Write to this file instead of standard output.")
 def export(dataset: str, revision: str, durations: Path | None, output: Path | None) -> None:
     """Export the six event sets of every conversation of DATASET as JSON."""
-    from floorkit.core.values import to_json
+    from floorkit.core.sections import to_json
     from floorkit_turnbench.gold import official_form
 
     known = _load(dataset, revision, durations)

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from floorkit.core.values import (
-    ColumnSpec,
-    PlotSection,
-    Result,
-    RunResult,
-    Section,
-    Series,
-    TableSection,
-)
+from floorkit.core.sections import ColumnSpec, PlotSection, Section, Series, TableSection
+from floorkit.core.values import Result, RunResult
 from floorkit_turnbench.columns import LATENCIES, count_columns
 from floorkit_turnbench.conversation import TASKS, Task
 from floorkit_turnbench.events import outcomes

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floorkit.core.hooks import hookimpl
+from floorkit.core.sections import Section
 from floorkit.core.values import (
     Context,
     Dataset,
@@ -17,7 +18,6 @@ from floorkit.core.values import (
     Protocol,
     Result,
     Run,
-    Section,
     Table,
     Upstream,
 )

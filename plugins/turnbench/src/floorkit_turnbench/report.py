@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from floorkit.core.values import (
+from floorkit.core.sections import (
     ColumnSpec,
     FileSection,
-    Result,
-    RunResult,
     Section,
     SummarySection,
     TableSection,
     TextSection,
 )
+from floorkit.core.values import Result, RunResult
 from floorkit_turnbench.breakdown import conversations_table, types_shown, types_table
 from floorkit_turnbench.columns import COUNTS, LATENCIES, SHARES, count_columns, rate_columns, shares
 from floorkit_turnbench.conversation import TASKS, Spans, Task

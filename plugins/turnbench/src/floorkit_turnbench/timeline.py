@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from floorkit.core.values import Lane, Result, RunResult, TimelineEvent, TimelineSection
+from floorkit.core.sections import Lane, TimelineEvent, TimelineSection
+from floorkit.core.values import Result, RunResult
 from floorkit_turnbench.conversation import TASKS, Task
 from floorkit_turnbench.events import Outcomes, outcomes
 from floorkit_turnbench.kernel import EARLY_S, LATE_S

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floorkit.core.hooks import hookimpl
-from floorkit.core.values import Context, Dataset, Figure, Protocol, Result, Run, Section, Tables
+from floorkit.core.sections import Section
+from floorkit.core.values import Context, Dataset, Figure, Protocol, Result, Run, Tables
 
 from floorkit_plugin_name.params import Params
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from floorkit.core.values import ColumnSpec, Result, Section, SummarySection, TableSection
+from floorkit.core.sections import ColumnSpec, Section, SummarySection, TableSection
+from floorkit.core.values import Result
 
 METRICS = (
     ColumnSpec("run"),
