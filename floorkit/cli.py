@@ -110,22 +110,7 @@ def _manifest_options(command: Any) -> Any:
 @click.option("--fresh", is_flag=True, help="Take nothing from the cache: hash, check and score everything.")
 @click.option("--explain-cache", is_flag=True, help="Say for each unit why it is reused or computed.")
 @click.option("--output", type=FOLDER, help="Results folder [default: the manifest's, else results].")
-def run(
-    manifest: Path,
-    only: Sequence[str],
-    settings: Sequence[str],
-    jobs: int,
-    executor: str,
-    rehash: bool,
-    frozen: bool,
-    allow_source_drift: bool,
-    quiet: bool,
-    as_json: bool,
-    debug: bool,
-    fresh: bool,
-    explain_cache: bool,
-    output: Path | None,
-) -> None:
+def run(**options: Any) -> None:
     """Evaluate the entries of MANIFEST, print the report and write the results.
 
     \b
@@ -135,42 +120,14 @@ def run(
       floorkit run protocols.toml --explain-cache
       floorkit run protocols.toml --executor dask://head-node:8786
     """
-    from floorkit.core.prepare import Options
-    from floorkit.run import Request, run_manifest
+    from floorkit.run import request_of, run_manifest
 
-    options = Options(frozen=frozen, allow_source_drift=allow_source_drift)
-    request = Request(
-        manifest=manifest,
-        only=tuple(only),
-        settings=tuple(settings),
-        jobs=jobs,
-        options=options,
-        output=output,
-        quiet=quiet,
-        as_json=as_json,
-        executor=executor,
-        fresh=fresh,
-        rehash=rehash,
-        explain_cache=explain_cache,
-    )
-    run_manifest(request, sys.argv[1:])
+    run_manifest(request_of(options), sys.argv[1:])
 
 
 @cli.command()
 @_manifest_options
-def check(
-    manifest: Path,
-    only: Sequence[str],
-    settings: Sequence[str],
-    jobs: int,
-    executor: str,
-    rehash: bool,
-    frozen: bool,
-    allow_source_drift: bool,
-    quiet: bool,
-    as_json: bool,
-    debug: bool,
-) -> None:
+def check(**options: Any) -> None:
     """Check everything up to scoring (hashes, datasets, predictions, rules) and list every problem.
 
     \b
@@ -178,22 +135,9 @@ def check(
       floorkit check protocols.toml
       floorkit check protocols.toml --only demo --json
     """
-    from floorkit.core.prepare import Options
-    from floorkit.run import Request, check_manifest
+    from floorkit.run import check_manifest, request_of
 
-    options = Options(frozen=frozen, allow_source_drift=allow_source_drift)
-    request = Request(
-        manifest=manifest,
-        only=tuple(only),
-        settings=tuple(settings),
-        jobs=jobs,
-        options=options,
-        quiet=quiet,
-        as_json=as_json,
-        executor=executor,
-        rehash=rehash,
-    )
-    check_manifest(request)
+    check_manifest(request_of(options))
 
 
 @cli.command()

@@ -69,6 +69,13 @@ class Request:
     explain_cache: bool = False
 
 
+def request_of(options: Mapping[str, Any]) -> Request:
+    """The request behind the parsed command-line options of ``run`` or ``check``."""
+    given = {key: value for key, value in options.items() if key != "debug"}
+    sources = Options(given.pop("frozen"), given.pop("allow_source_drift"))
+    return Request(**given, options=sources)
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
