@@ -13,6 +13,7 @@ crosses the network are a unit's names and paths, and its problems.
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -119,8 +120,7 @@ class Executor:
                 outcomes = joblib.Parallel(return_as="generator", pre_dispatch="4*n_jobs")(
                     joblib.delayed(_noted)(work, task, note) for task, note in noted
                 )
-            with warnings.catch_warnings(), closing(outcomes):
-                warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)  # an error ends the others
+            with _ended_quietly(outcomes):
                 yield from outcomes
             finished = True
         except Exception as error:
@@ -206,6 +206,28 @@ class Executor:
             self._started.callback(ray.shutdown)
             register_ray()
         return {"backend": "ray", "n_jobs": -1 if self.address else self.jobs}
+
+
+@contextmanager
+def _ended_quietly(outcomes: Generator[Outcome, None, None]) -> Iterator[None]:
+    """End joblib's generator in any case, without its remarks on the work that is then given up.
+
+    loky's manager thread, which is killed with its workers, may stumble over a task that is gone.
+    """
+    usual = threading.excepthook
+
+    def hook(told: threading.ExceptHookArgs) -> None:
+        if not (told.exc_type is KeyError and type(told.thread).__name__ == "_ExecutorManagerThread"):
+            usual(told)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
+            outcomes.close()
+        threading.excepthook = usual
 
 
 def _is_death(error: Exception) -> bool:

@@ -161,7 +161,7 @@ def test_svg_pictures_and_the_figures_do_not_depend_on_jobs(tmp_path: Path) -> N
     folders = [tmp_path / "one", tmp_path / "two"]
     for jobs, folder in zip(("1", "2"), folders, strict=True):
         setting = "protocols.maps.params.picture_format='svg'"
-        done = floorkit("run", path, "--set", setting, "--jobs", jobs, "--output", folder)
+        done = floorkit("run", path, "--set", setting, "--jobs", jobs, "--fresh", "--output", folder)
         assert done.returncode == 0, done.stderr
     for name in (
         "summary.json",
