@@ -112,13 +112,16 @@ def memory(megabytes: float) -> None:
 
 
 def score(labels: Path, predictions: Path) -> None:
+    from floorkit_seld_metrics import kernel
+    from floorkit_seld_metrics.data import Gold
     from floorkit_seld_metrics.documents import read_document
-    from floorkit_seld_metrics.kernel import score_recording
+    from floorkit_seld_metrics.params import SeldMetricsParams
     from floorkit_seld_metrics.taxonomy import REVISIONS
 
     def work() -> None:
-        gold = read_document(labels, labels.name, scored=False)
-        score_recording(gold, read_document(predictions, predictions.name, scored=True), tuple(REVISIONS), 1)
+        params = SeldMetricsParams(revisions=tuple(REVISIONS))
+        gold = Gold(read_document(labels, labels.name, scored=False))
+        kernel.score(gold, read_document(predictions, predictions.name, scored=True), params, "bench", 0)
 
     _, seconds = timed(work)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, seconds)

@@ -15,7 +15,7 @@ from floorkit_seld_metrics import reference, softmap
 from floorkit_seld_metrics.average_precision import Ranking, coco_average_precision, soft_average_precision
 from floorkit_seld_metrics.documents import read_document
 from floorkit_seld_metrics.gaussian import energy_map
-from floorkit_seld_metrics.masks import mask_of
+from floorkit_seld_metrics.masks import cap_of, mask_of
 from floorkit_seld_metrics.taxonomy import CLASS_NAMES, SOFT_THRESHOLDS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -74,6 +74,9 @@ def test_canvases_equal_those_of_griddata(segmentation: list[Points]) -> None:
     np.testing.assert_allclose(ours, plain, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(ours > 0, plain > 0)
     assert ours.dtype == plain.dtype
+    kept = softmap.SparseCanvas.of(ours).dense()
+    np.testing.assert_array_equal(kept, ours)
+    assert kept.dtype == ours.dtype
 
 
 @FIELDS
@@ -84,6 +87,34 @@ def test_annotations_that_cannot_overlap_do_not(one: Points, other: Points) -> N
         first, second = map(softmap.render_annotation, scaled)
         assert softmap.soft_iou(first, second) == 0.0
         assert math.isnan(softmap.pearson(first, second))
+
+
+@FIELDS
+@given(segmentations, segmentations)
+def test_no_iou_exceeds_its_bound(gold: list[Points], predicted: list[Points]) -> None:
+    one, other = ([softmap.to_canvas(points) for points in arrays(side)] for side in (gold, predicted))
+    canvas = softmap.render_annotation(one)
+    iou = softmap.soft_iou(canvas, softmap.render_annotation(other))
+    assert iou <= softmap.overlap_bound(canvas, softmap.extents_of(other)) + 1e-12
+
+
+@FIELDS
+@given(segmentations)
+def test_a_mask_lies_within_its_cap(segmentation: list[Points]) -> None:
+    points = arrays(segmentation)
+    cap = cap_of(points)
+    if cap is None:
+        return
+    mask = mask_of(energy_map(points), points)
+    assert mask is not None
+    rows, columns = np.nonzero(mask)
+    elevation, azimuth = np.radians(90 - rows / 179 * 180), np.radians(columns - 180.0)
+    pixels = np.stack(
+        (np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation))
+    )
+    farthest = math.acos(min(1.0, float((cap.centre @ pixels).min())))
+    assert farthest <= cap.radius + 1e-6
+    assert cap.radius >= math.radians(14)
 
 
 def test_annotations_that_touch_in_one_node_can_overlap() -> None:

@@ -7,7 +7,7 @@ class whose peaks lie within 20 degrees. Categories outside 0 .. 12 take no part
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from floorkit_seld_metrics.annotation import Annotations, Polygon
 from floorkit_seld_metrics.gaussian import Map, energy_map
-from floorkit_seld_metrics.masks import SMALLEST_PEAK, Mask, map_pearson, mask_iou, mask_of
+from floorkit_seld_metrics.masks import SMALLEST_PEAK, Cap, Mask, cap_of, map_pearson, mask_iou, mask_of
 from floorkit_seld_metrics.peaks import arc_degrees, gated_pairs, peak_point
 
 COCO_THRESHOLDS: Final = tuple(np.linspace(0.5, 0.95, 10).tolist())
@@ -74,27 +74,23 @@ def match_masks(gold: Annotations, predicted: Annotations) -> CocoMatches:
     pairs: list[tuple[int, int, float, float]] = []
     for frame in frames:
         golds, predictions = gold_frames.get(frame, []), predicted_frames.get(frame, [])
-        if not golds or not predictions:
-            gold_kept[[g for g in golds if _is_kept(gold.polygons[g])]] = True
-            kept = [p for p in predictions if _is_kept(predicted.polygons[p])]
-            overlaps = np.zeros((len(kept), 0))
-            gold_class = np.zeros(0, dtype=np.int64)
-        else:
-            g_maps = list(_render(gold, golds))
-            p_maps = list(_render(predicted, predictions))
-            kept = [one.index for one in p_maps]
-            gold_kept[[one.index for one in g_maps]] = True
-            overlaps = mask_iou([one.mask for one in g_maps], [one.mask for one in p_maps])
-            gold_class = gold.category[[one.index for one in g_maps]]
-            pairs += _pairs(gold, g_maps, predicted, p_maps)
+        g_maps, p_maps = _rendered(gold, golds, predicted, predictions)
+        kept_golds = [g for g in golds if g in g_maps or _is_kept(gold.polygons[g])]
+        kept = [p for p in predictions if p in p_maps or _is_kept(predicted.polygons[p])]
+        gold_kept[kept_golds] = True
+        pairs += _pairs(gold, g_maps, predicted, p_maps)
         if kept:
-            score, category = predicted.score[kept], predicted.category[kept]
-            parts.append(
-                (kept, *_coco_by_class(overlaps, score, category, gold_class), *_coco(overlaps, score))
+            overlaps = np.zeros((len(kept), len(kept_golds)))
+            rows, columns = _places(kept, p_maps), _places(kept_golds, g_maps)
+            overlaps[np.ix_(rows, columns)] = mask_iou(
+                [one.mask for one in g_maps.values()], [one.mask for one in p_maps.values()]
             )
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
+            score, category = predicted.score[kept], predicted.category[kept]
+            by_class = _coco_by_class(overlaps, score, category, gold.category[kept_golds])
+            parts.append((kept, *by_class, *_coco(overlaps, score)))
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else None
     none = np.zeros((0, len(COCO_THRESHOLDS)), dtype=bool)
-    detection, matched, counts, agnostic_matched, agnostic_counts = columns or (
+    detection, matched, counts, agnostic_matched, agnostic_counts = joined or (
         np.zeros(0, dtype=np.int64),
         none,
         none[:, 0],
@@ -137,13 +133,33 @@ def _is_kept(polygons: Sequence[Polygon]) -> bool:
     return float(energy_map(polygons).max()) >= SMALLEST_PEAK
 
 
-def _render(annotations: Annotations, indices: Sequence[int]) -> Iterator[_Rendered]:
-    for index in indices:
-        polygons = annotations.polygons[index]
-        energy = energy_map(polygons)
-        mask = mask_of(energy, polygons)
-        if mask is not None:
-            yield _Rendered(index, energy, mask)
+def _places(kept: Sequence[int], maps: Mapping[int, _Rendered]) -> list[int]:
+    return [place for place, index in enumerate(kept) if index in maps]
+
+
+def _rendered(
+    gold: Annotations, golds: Sequence[int], predicted: Annotations, predictions: Sequence[int]
+) -> tuple[dict[int, _Rendered], dict[int, _Rendered]]:
+    """Maps and masks, by index, of those annotations of a frame that can overlap one of the other side.
+
+    Others have IoU 0 with all of them, and no peak within 20 degrees of theirs (a cap's radius is at least
+    14 degrees). Annotations that the revision drops are left out.
+    """
+    g_caps = {g: cap_of(gold.polygons[g]) for g in golds} if predictions else {}
+    p_caps = {p: cap_of(predicted.polygons[p]) for p in predictions} if golds else {}
+
+    def near(one: Cap | None, others: Iterable[Cap | None]) -> bool:
+        return any(one is None or other is None or one.meets(other) for other in others)
+
+    def render(side: Annotations, caps: Mapping[int, Cap | None], others: Iterable[Cap | None]) -> Any:
+        for index, cap in caps.items():
+            if near(cap, others):
+                energy = energy_map(side.polygons[index])
+                mask = mask_of(energy, side.polygons[index])
+                if mask is not None:
+                    yield index, _Rendered(index, energy, mask)
+
+    return dict(render(gold, g_caps, p_caps.values())), dict(render(predicted, p_caps, g_caps.values()))
 
 
 def _coco(overlaps: NDArray[Any], score: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -197,17 +213,20 @@ def _coco_by_class(
 
 
 def _pairs(
-    gold: Annotations, golds: Sequence[_Rendered], predicted: Annotations, predictions: Sequence[_Rendered]
+    gold: Annotations,
+    golds: Mapping[int, _Rendered],
+    predicted: Annotations,
+    predictions: Mapping[int, _Rendered],
 ) -> list[tuple[int, int, float, float]]:
     """Pairs of equal class whose peaks lie within 20 degrees: indices, Pearson r, distance error."""
     if not golds or not predictions:
         return []
-    g, p = [one.index for one in golds], [one.index for one in predictions]
+    g, p = list(golds), list(predictions)
     arcs = arc_degrees(_peaks(gold, g), _peaks(predicted, p))
     arcs[gold.category[g][:, None] != predicted.category[p][None, :]] = 1000.0
     found = []
     for row, column in gated_pairs(arcs, 1000.0):
-        a, b = golds[row], predictions[column]
+        a, b = golds[g[row]], predictions[p[column]]
         true, guess = np.nan_to_num([gold.distance[a.index], predicted.distance[b.index]], nan=0.0).tolist()
         error = abs(true - guess) / true * 100.0 if true > _SMALLEST_DISTANCE else np.nan
         found.append((a.index, b.index, map_pearson(a.energy, a.mask, b.energy, b.mask), error))

@@ -23,12 +23,24 @@ from floorkit.core.structure import structure
 from floorkit.core.values import Context, Dataset, Run, Source, Unit, UnitKey
 from floorkit_seld_metrics.documents import Document, read_document
 from floorkit_seld_metrics.params import FORMAT, SPLITS, DatasetTable, RunTable
+from floorkit_seld_metrics.soft_matching import Kept
 from floorkit_seld_metrics.taxonomy import REVISIONS
 
 LABEL_ENDINGS = ("_std.json", "_std.json.gz")
 PREDICTION_ENDINGS = ("_inference.json", "_inference.json.gz", ".json", ".json.gz")
 SHIFTED = "control:shifted"
 _LARGEST_LOSS = 1e-3
+
+
+@attrs.frozen(eq=False)
+class Gold:
+    """One recording's labels, and the soft maps of them that scoring a run has needed so far.
+
+    The same Gold is scored against every run, so that ground truth is rendered once.
+    """
+
+    document: Document
+    canvases: Kept = attrs.field(factory=dict, init=False, repr=False)
 
 
 def dataset(context: Context, table: Mapping[str, Any]) -> Dataset | None:
@@ -179,23 +191,23 @@ def controls(dataset: Dataset) -> list[Run]:
     return [Run(SHIFTED, sources, load_shifted, control=True)]
 
 
-def load_gold(context: Context, unit: Unit) -> Document:
+def load_gold(context: Context, unit: Unit) -> Gold:
     """Read and check one recording's labels. Raises InputError."""
     path = unit.gold.files["labels"]
-    return read_document(path, shown(path, context.root), scored=False)
+    return Gold(read_document(path, shown(path, context.root), scored=False))
 
 
-def load_prediction(context: Context, unit: Unit, source: Source, gold: Document) -> Document:
+def load_prediction(context: Context, unit: Unit, source: Source, gold: Gold) -> Document:
     """Read and check one recording's predictions. Raises InputError."""
     path = source.files["predictions"]
     return read_document(path, shown(path, context.root), scored=True)
 
 
-def load_shifted(context: Context, unit: Unit, source: Source, gold: Document) -> Document:
+def load_shifted(context: Context, unit: Unit, source: Source, gold: Gold) -> Document:
     """Another recording's labels as predictions: frames cut to length, scores 1 - u, u in [0, 0.001)."""
     path = source.files["labels"]
     other = read_document(path, shown(path, context.root), scored=False)
-    last = int(gold.annotations.frame.max(initial=-1))
+    last = int(gold.document.annotations.frame.max(initial=-1))
     kept = other.annotations.select(np.flatnonzero(other.annotations.frame <= last))
     seed = int.from_bytes(hashlib.sha256(f"{context.seed} {unit.name}".encode()).digest()[:8], "big")
     score = 1.0 - np.random.default_rng(seed).uniform(0.0, _LARGEST_LOSS, len(kept))

@@ -15,7 +15,7 @@ from floorkit.core.errors import InputError, Problem, raise_problems
 from floorkit.core.pool import Pool
 from floorkit.core.values import Figure, Source, Unit
 from floorkit_seld_metrics.annotation import Annotations
-from floorkit_seld_metrics.data import label_files, prediction_files
+from floorkit_seld_metrics.data import Gold, label_files, prediction_files
 from floorkit_seld_metrics.documents import read_document
 from floorkit_seld_metrics.kernel import score
 from floorkit_seld_metrics.measure import measure
@@ -59,7 +59,7 @@ def figures(chosen: Iterable[Pair], revisions: Sequence[Revision]) -> dict[str, 
     params = SeldMetricsParams(revisions=tuple(revisions), pictures=0)
     units, tables = [], []
     for pair in chosen:
-        gold = read_document(pair.labels, str(pair.labels), scored=False)
+        gold = Gold(read_document(pair.labels, str(pair.labels), scored=False))
         prediction = read_document(pair.predictions, str(pair.predictions), scored=True)
         units.append(Unit(pair.recording, "evaluated", Source({"labels": pair.labels})))
         tables.append(score(gold, prediction, params, pair.recording, 0))

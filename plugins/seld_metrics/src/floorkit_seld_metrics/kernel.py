@@ -33,7 +33,7 @@ from floorkit_seld_metrics import softmap
 from floorkit_seld_metrics.annotation import Annotations
 from floorkit_seld_metrics.class_f1 import match_peaks
 from floorkit_seld_metrics.coco_matching import match_masks
-from floorkit_seld_metrics.data import LABEL_ENDINGS, PREDICTION_ENDINGS
+from floorkit_seld_metrics.data import LABEL_ENDINGS, PREDICTION_ENDINGS, Gold
 from floorkit_seld_metrics.documents import Document
 from floorkit_seld_metrics.params import SeldMetricsParams
 from floorkit_seld_metrics.soft_matching import SoftMatches, match_soft_maps
@@ -45,7 +45,7 @@ _CLASS: Final[dict[str, tuple[str, ...]]] = {"class": CODED_CLASSES}
 
 
 def score(
-    gold: Document, prediction: Document, params: SeldMetricsParams, name: str, seed: int
+    gold: Gold, prediction: Document, params: SeldMetricsParams, name: str, seed: int
 ) -> dict[str, Table]:
     """Score one recording under every requested revision.
 
@@ -59,9 +59,9 @@ def score(
 
 
 def _score(
-    gold: Document, prediction: Document, params: SeldMetricsParams, name: str, seed: int
+    gold: Gold, prediction: Document, params: SeldMetricsParams, name: str, seed: int
 ) -> dict[str, Table]:
-    labels, predicted = gold.annotations, prediction.annotations
+    labels, predicted = gold.document.annotations, prediction.annotations
     confusion = match_peaks(labels, predicted)
     classes: dict[str, Any] = {
         "class": np.arange(len(CODED_CLASSES)),
@@ -83,7 +83,7 @@ def _score(
     }
     tables: dict[str, Table] = {}
     if params.soft_revisions:
-        matches = match_soft_maps(labels, predicted)
+        matches = match_soft_maps(labels, predicted, gold.canvases)
         tables["detections"] = _detections(predicted, matches)
         count = 0 if prediction.is_control else params.pictures
         tables["pictures"] = _pictures(labels, predicted, matches, count, f"{seed} {name}")
@@ -115,7 +115,7 @@ def _score(
         )
     tables["classes"] = Table(classes, _CLASS)
     tables["recording"] = Table(
-        {**{key: [value] for key, value in facts.items()}, **_files(gold, prediction)}
+        {**{key: [value] for key, value in facts.items()}, **_files(gold.document, prediction)}
     )
     return tables
 

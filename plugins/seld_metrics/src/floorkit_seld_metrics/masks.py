@@ -7,14 +7,17 @@ as the official code does it, point by point in file order in float32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from floorkit_seld_metrics.annotation import Polygon
 from floorkit_seld_metrics.gaussian import EXPONENT, LAST_ROW, Map, PointWindows
+from floorkit_seld_metrics.peaks import peak_point
 from floorkit_seld_metrics.taxonomy import HEIGHT, WIDTH
 
 Mask = NDArray[np.bool_]
@@ -24,6 +27,9 @@ MASK_SHARE: Final = 0.1
 SMALLEST_PEAK: Final = 1e-9
 _FLOAT32_ERROR: Final = 5e-5
 """Relative difference up to which a float32 sum of some thousand points may stray from the exact one."""
+
+_COS_NEAR: Final = math.cos(math.radians(10.0))
+_CAP_SLACK: Final = 1e-6
 
 _AZIMUTH: Final = np.radians((np.arange(WIDTH, dtype=np.float32) / WIDTH) * 360.0 - 180.0)
 _ELEVATION: Final = np.radians(90.0 - (np.arange(HEIGHT, dtype=np.float32) / LAST_ROW) * 180.0)
@@ -48,6 +54,50 @@ def mask_of(energy: Map, polygons: Sequence[Polygon]) -> Mask | None:
         for row, column in doubtful.tolist():
             mask[row, column] = single.value(row, column) >= np.float32(MASK_SHARE) * highest
     return mask
+
+
+@frozen(eq=False)
+class Cap:
+    """A spherical cap that holds an annotation's mask: unit vector of its centre, radius in radians."""
+
+    centre: NDArray[np.float64]
+    radius: float
+
+    def meets(self, other: Cap) -> bool:
+        """False only where no pixel can be in both masks."""
+        cosine = float(self.centre @ other.centre)
+        return math.acos(min(max(cosine, -1.0), 1.0)) <= self.radius + other.radius + _CAP_SLACK
+
+
+def cap_of(polygons: Sequence[Polygon]) -> Cap | None:
+    """The cap around the pixel at the most intense point; None where there is no simple bound.
+
+    A pixel farther than d from every point gets at most 2 * sum(intensities) * exp(-4 hav(d) * 0.5 /
+    sigma^2), 2 since a column can count twice. That is below the mask's threshold where it is below 10 % of
+    what the centre's pixel gets from the points within 10 degrees alone, all of which reach it.
+    """
+    peak = peak_point(polygons)
+    if peak is None or peak[2] < SMALLEST_PEAK:
+        return None
+    points = np.concatenate(polygons) if len(polygons) > 1 else polygons[0]
+    intensity = points[:, 2]
+    if intensity.min() < 0:
+        return None
+    centre = _unit_vectors(np.array([[round(peak[0]) % WIDTH, min(round(peak[1]), LAST_ROW)]]))[0]
+    cosine = np.clip(_unit_vectors(points[:, :2]) @ centre, -1.0, 1.0)
+    near = cosine >= _COS_NEAR
+    at_centre = float(intensity[near] @ np.exp((1 - cosine[near]) / 2 * EXPONENT))
+    share = MASK_SHARE * at_centre * (1 - _FLOAT32_ERROR) / (2 * float(intensity.sum()))
+    haversine = math.log(share) / EXPONENT
+    return Cap(centre, math.acos(float(cosine.min())) + 2 * math.asin(math.sqrt(min(haversine, 1.0))))
+
+
+def _unit_vectors(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Directions of x and y, shape [P, 2], as unit vectors [P, 3]."""
+    azimuth = np.radians(places[:, 0] / WIDTH * 360.0 - 180.0)
+    elevation = np.radians(90.0 - places[:, 1] / LAST_ROW * 180.0)
+    cosine = np.cos(elevation)
+    return np.column_stack((cosine * np.cos(azimuth), cosine * np.sin(azimuth), np.sin(elevation)))
 
 
 class _SinglePrecision:

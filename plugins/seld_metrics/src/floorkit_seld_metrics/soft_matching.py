@@ -2,13 +2,15 @@
 
 Definition (seld_metrics spec, "soft maps"): in each (frame, class), and class-agnostic in each frame,
 predictions and ground truths are assigned so that the sum of their IoU (float32) is highest. A canvas
-is rendered at most once for both, and only where it can overlap another of its frame.
+is rendered at most once for both, and only where the assignment can hang on it: where bounds on its IoU
+show that it cannot be part of the best assignment, its IoU is never needed. Pairs without overlap take
+no part: their r is undefined (the one exception, two maps with less than 1e-8 of energy, is left out).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from attrs import define, field, frozen
@@ -19,12 +21,19 @@ from floorkit_seld_metrics import softmap
 from floorkit_seld_metrics.annotation import Annotations
 from floorkit_seld_metrics.taxonomy import N_CLASSES
 
+_MARGIN: Final = 1e-5
+"""Far above what float32 rounding can change in a sum of a frame's IoUs."""
+
+Kept = dict[int, softmap.SparseCanvas]
+"""Canvases of ground truth by index, kept from one run of a recording to the next."""
+
 
 @define(eq=False)
 class _Canvases:
     """Canvases of one side, each rendered at most once and only when asked for."""
 
     annotations: Annotations
+    kept: Kept | None = None
     _made: dict[int, softmap.Canvas] = field(factory=dict, init=False)
     _scaled: dict[int, tuple[softmap.CanvasPolygon, ...]] = field(factory=dict, init=False)
 
@@ -34,8 +43,15 @@ class _Canvases:
 
     def canvas(self, index: int) -> softmap.Canvas:
         if index not in self._made:
-            self._made[index] = softmap.render_annotation(self._scaled[index])
+            self._made[index] = self._render(index)
         return self._made[index]
+
+    def _render(self, index: int) -> softmap.Canvas:
+        if self.kept is None:
+            return softmap.render_annotation(self._scaled[index])
+        if index not in self.kept:
+            self.kept[index] = softmap.SparseCanvas.of(softmap.render_annotation(self._scaled[index]))
+        return self.kept[index].dense()
 
     def forget(self) -> None:
         self._made.clear()
@@ -56,8 +72,11 @@ class SoftMatches:
     agnostic_pearson: NDArray[np.float64]
 
 
-def match_soft_maps(gold: Annotations, predicted: Annotations) -> SoftMatches:
-    """Hungarian assignment by soft IoU, class-aware and class-agnostic, from one rendering."""
+def match_soft_maps(gold: Annotations, predicted: Annotations, kept: Kept | None = None) -> SoftMatches:
+    """Hungarian assignment by soft IoU, class-aware and class-agnostic, from one rendering.
+
+    ``kept`` holds canvases of ``gold`` that earlier runs needed, and gets those that this one needs.
+    """
     count = len(predicted)
     matches = SoftMatches(
         np.zeros(count, dtype=np.float32),
@@ -66,12 +85,76 @@ def match_soft_maps(gold: Annotations, predicted: Annotations) -> SoftMatches:
         np.full(count, np.nan),
     )
     gold_frames, predicted_frames = gold.by_frame(), predicted.by_frame()
-    gold_canvases, canvases = _Canvases(gold), _Canvases(predicted)
+    gold_canvases, canvases = _Canvases(gold, kept), _Canvases(predicted)
     for frame in sorted(gold_frames.keys() & predicted_frames.keys()):
         _match_frame(gold_canvases, gold_frames[frame], canvases, predicted_frames[frame], matches)
         gold_canvases.forget()
         canvases.forget()
     return matches
+
+
+@define(eq=False)
+class _Frame:
+    """One frame's soft IoUs, computed as far as the assignments need them.
+
+    ``iou`` [P, G] holds, for a prediction that is not rendered yet, upper bounds (0 where the canvases
+    cannot overlap); ``is_exact`` [P] says which rows hold the IoUs themselves.
+    """
+
+    gold: _Canvases
+    golds: Sequence[int]
+    predicted: _Canvases
+    predictions: Sequence[int]
+    iou: NDArray[np.float32] = field(init=False)
+    is_exact: NDArray[np.bool_] = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.iou = np.zeros((len(self.predictions), len(self.golds)), dtype=np.float32)
+        gold_extents = [self.gold.extents(g) for g in self.golds]
+        for row, p in enumerate(self.predictions):
+            extents = self.predicted.extents(p)
+            for column, g in enumerate(self.golds):
+                if softmap.can_overlap(extents, gold_extents[column]):
+                    bound = softmap.overlap_bound(self.gold.canvas(g), extents)
+                    self.iou[row, column] = bound * (1 + _MARGIN)
+        self.is_exact = (self.iou == 0).all(axis=1)
+
+    def _render(self, row: int) -> None:
+        canvas = self.predicted.canvas(self.predictions[row])
+        for column in np.flatnonzero(self.iou[row]).tolist():
+            self.iou[row, column] = softmap.soft_iou(canvas, self.gold.canvas(self.golds[column]))
+        self.is_exact[row] = True
+
+    def assign(self, rows: list[int], columns: list[int]) -> list[tuple[int, int]]:
+        """Pairs (row, column) with an IoU above 0 of the best assignment of these rows and columns.
+
+        With bounds in the place of some IoUs the best assignment can only be better. Where it uses
+        exact values alone and every other is worse, it is the best one of the IoUs themselves too.
+        """
+        while True:
+            part = self.iou[np.ix_(rows, columns)]
+            chosen = [
+                (int(r), int(c)) for r, c in zip(*linear_sum_assignment(-part), strict=True) if part[r, c] > 0
+            ]
+            bounded = [rows[r] for r, _ in chosen if not self.is_exact[rows[r]]]
+            if not bounded:
+                unknown = [row for row in rows if not self.is_exact[row]]
+                if not unknown or _is_only_best(part, chosen):
+                    return [(rows[r], columns[c]) for r, c in chosen]
+                bounded = unknown
+            for row in bounded:
+                self._render(row)
+
+
+def _is_only_best(values: NDArray[np.float32], chosen: Sequence[tuple[int, int]]) -> bool:
+    """Whether every assignment that lacks one of the ``chosen`` pairs has a clearly lower sum."""
+    best = sum(float(values[pair]) for pair in chosen)
+    for pair in chosen:
+        without = values.astype(np.float64)
+        without[pair] = 0.0
+        if without[linear_sum_assignment(-without)].sum() > best - _MARGIN:
+            return False
+    return True
 
 
 def _match_frame(
@@ -81,30 +164,16 @@ def _match_frame(
     predictions: Sequence[int],
     matches: SoftMatches,
 ) -> None:
-    gold_extents = [gold.extents(g) for g in golds]
-    iou = np.zeros((len(predictions), len(golds)), dtype=np.float32)
-    for row, p in enumerate(predictions):
-        extents = predicted.extents(p)
-        for column, g in enumerate(golds):
-            if softmap.can_overlap(extents, gold_extents[column]):
-                iou[row, column] = softmap.soft_iou(predicted.canvas(p), gold.canvas(g))
-    pearsons: dict[tuple[int, int], float] = {}
+    frame = _Frame(gold, golds, predicted, predictions)
 
     def assign(rows: list[int], columns: list[int], ious: NDArray[Any], r: NDArray[Any]) -> None:
-        part = iou[np.ix_(rows, columns)]
-        if not part.any():
-            return
-        for row, column in zip(*linear_sum_assignment(-part), strict=True):
-            if part[row, column] > 0:
-                pair = rows[row], columns[column]
-                p, g = predictions[pair[0]], golds[pair[1]]
-                if pair not in pearsons:
-                    pearsons[pair] = softmap.pearson(gold.canvas(g), predicted.canvas(p))
-                ious[p], r[p] = part[row, column], pearsons[pair]
+        for row, column in frame.assign(rows, columns):
+            p, g = predictions[row], golds[column]
+            ious[p] = frame.iou[row, column]
+            r[p] = softmap.pearson(gold.canvas(g), predicted.canvas(p))
 
-    assign(
-        list(range(len(predictions))), list(range(len(golds))), matches.agnostic_iou, matches.agnostic_pearson
-    )
+    everything = list(range(len(predictions))), list(range(len(golds)))
+    assign(*everything, matches.agnostic_iou, matches.agnostic_pearson)
     gold_class = gold.annotations.category[list(golds)]
     predicted_class = predicted.annotations.category[list(predictions)]
     for category in np.intersect1d(gold_class, predicted_class).tolist():
