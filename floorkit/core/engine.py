@@ -290,6 +290,7 @@ def _score_unit(task: Task, problems: list[Problem]) -> None:
                 context=context, unit=task.unit, gold=gold, prediction=p
             ),
         )
+        del prediction  # before the next run's is loaded: it may be as large as memory allows
         if tables is None:
             raise EvaluationError(Problem("no plugin scores", f"unit {task.unit.name}, run {part.run}"))
         scored[part.run] = tables
