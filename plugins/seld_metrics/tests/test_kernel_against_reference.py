@@ -16,6 +16,7 @@ from floorkit_seld_metrics.average_precision import Ranking, coco_average_precis
 from floorkit_seld_metrics.documents import read_document
 from floorkit_seld_metrics.gaussian import energy_map
 from floorkit_seld_metrics.masks import cap_of, mask_of
+from floorkit_seld_metrics.soft_matching import match_soft_maps
 from floorkit_seld_metrics.taxonomy import CLASS_NAMES, SOFT_THRESHOLDS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -231,6 +232,47 @@ def test_figures_of_random_recordings_equal_the_reference(
     assert same(run.value("macro_mAP", **at, matching="class-agnostic"), coco["class_agnostic"][-1])
     assert same(run.value("distance_mape_percent", **at), coco["distance_mape_percent"])
     assert same(run.value("matched_class_macro_f1"), reference.class_f1_figures([recording])["macro_f1"])
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[list[Any], list[Any]]:
+    """One frame in which everything overlaps: up to four ground truths, six predictions, two classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sides: tuple[list[Any], list[Any]] = [], []
+    for side, most in zip(sides, (4, 6), strict=True):
+        for number in range(draw(st.integers(1, most))):
+            x, y = rng.integers(330, 390), rng.integers(60, 110)
+            rows, columns = np.mgrid[-24:25:6, -24:25:6].reshape(2, -1)
+            energy = np.exp(-(rows**2 + columns**2) / rng.uniform(100, 400)) * rng.uniform(
+                0.8, 1.2, len(rows)
+            )
+            points = zip(((x + columns) % 360).tolist(), (y + rows).tolist(), energy.tolist(), strict=True)
+            category = int(rng.integers(2))
+            facts = {"metadata_frame_index": 0, "category_id": category, "score": (number + 1) / 10}
+            side.append({**facts, "segmentation": [[list(point) for point in points]]})
+    return sides
+
+
+@settings(max_examples=40, deadline=None)
+@given(crowds())
+def test_bounds_on_iou_do_not_change_an_assignment(crowd: tuple[list[Any], list[Any]]) -> None:
+    with TemporaryDirectory() as name:
+        sides = []
+        for number, side in enumerate(crowd):
+            path = Path(name) / f"{number}.json"
+            path.write_text(json.dumps({"annotations": side}), encoding="utf-8")
+            sides.append(read_document(path, path.name, scored=True).annotations)
+    matches = match_soft_maps(*sides)
+    found = zip(matches.agnostic_iou.tolist(), matches.agnostic_pearson.tolist(), strict=True)
+    for (_, iou, r), ours in zip(reference.soft_pairs(*crowd), found, strict=True):
+        assert ours == pytest.approx((iou, r), abs=1e-7, nan_ok=True)
+    rows = list(zip(matches.iou.tolist(), matches.pearson.tolist(), strict=True))
+    for category in (0, 1):
+        chosen = [[one for one in side if one["category_id"] == category] for side in crowd]
+        wanted = iter(reference.soft_pairs(*chosen))
+        for one, ours in zip(crowd[1], rows, strict=True):
+            if one["category_id"] == category:
+                assert ours == pytest.approx(next(wanted)[1:], abs=1e-7, nan_ok=True)
 
 
 def test_a_node_whose_value_rounding_decides_is_left_to_scipy() -> None:
