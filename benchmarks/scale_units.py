@@ -1,11 +1,11 @@
-"""What the engine costs a unit: thousands of small units through prepare, hashing, cache, scoring and pooling.
+"""What the engine costs a unit: thousands of small units through prepare, hashing, cache and scoring.
 
     python benchmarks/scale_units.py [UNITS]        10,000 by default; two runs and a control
 
 The yardstick, measured in the same process before anything else, is a plain loop that calls the plugin's own
 functions (load gold, load the predictions, score) for every unit and run: what nobody can avoid. The
-engine's figures are wall time beyond that loop, cold (an empty cache) and warm (nothing changed). Statistics and
-reports are not the engine's; they are not in the figures.
+engine's figures are wall time beyond that loop, cold (an empty cache) and warm (nothing changed).
+Statistics and reports are not the engine's; they are not in the figures.
 
 The protocol is the small one of the core's tests, installed into a temporary folder; each unit has 20 events.
 """
@@ -43,7 +43,8 @@ def write_data(folder: Path, count: int) -> Path:
     names = ", ".join(f'"u{unit}"' for unit in range(count))
     manifest = folder / "protocols.toml"
     manifest.write_text(
-        f'[protocols.toy]\nplugin = "floorkit-toy"\n[protocols.toy.dataset]\ngold = "gold"\nunits = [{names}]\n'
+        '[protocols.toy]\nplugin = "floorkit-toy"\n[protocols.toy.dataset]\ngold = "gold"\n'
+        f"units = [{names}]\n"
         '[protocols.toy.runs.a]\npath = "a"\n[protocols.toy.runs.b]\npath = "b"\n',
         encoding="utf-8",
     )
