@@ -121,3 +121,31 @@ def test_a_missing_dataset_is_one_short_error() -> None:
     assert done.returncode == 4
     assert "nowhere.json" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_long_names_of_runs_are_shown_whole(tmp_path: Path) -> None:
+    name = "a_model_whose_name_is_longer_than_the_column_that_is_left_for_it_at_eighty_columns"
+    path = tmp_path / "board.json"
+    path.write_text(json.dumps({"models": [{"model": name, "eot": {"recall": 0.5}}]}), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "floorkit", "turnbench", "leaderboard", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "COLUMNS": "80", "LC_ALL": "C.UTF-8"},
+    )
+    cells = [line.split("│")[2].strip() for line in done.stdout.splitlines() if line.count("│") > 2]
+    assert "".join(cells) == 2 * name
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_budget_that_is_no_number_is_refused() -> None:
+    done = floorkit("sweep", BASIC / "probs_50hz/probs-int.json", BASIC / "parquet", "--fp-budget", "nan")
+    assert done.returncode == 2
+    assert "--fp-budget" in done.stderr
+
+
+def test_missing_conversations_are_counted_against_those_of_the_dataset() -> None:
+    durations = GOLDEN / "bad" / "durations.json"
+    done = floorkit("check", BASIC / "predictions.json", "--durations", durations)
+    assert "found:    0 of 2 conversations" in done.stdout

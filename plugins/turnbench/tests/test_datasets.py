@@ -57,6 +57,32 @@ def test_a_broken_json_form_is_told_with_every_place(tmp_path: Path) -> None:
         assert place in text
 
 
+def test_a_conversation_given_twice_is_told_beside_other_problems(tmp_path: Path) -> None:
+    entries: list[Any] = [
+        {"conversation_id": "1", "duration_s": 5, "annotations": annotations()},
+        {"conversation_id": "1", "duration_s": 0, "annotations": annotations()},
+        {"conversation_id": "2", "duration_s": "5", "annotations": annotations()},
+    ]
+    told = [problem.what for problem in problems_of(write_json(tmp_path / "d.json", entries))]
+    assert sorted(told) == ["conversation stands twice", "duration_s is no number", "wrong duration"]
+
+
+def test_a_dataset_of_no_conversation_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = problems_of(write_json(tmp_path / "d.json", []))
+    assert problem.what == "no conversations"
+    assert "d.json" in problem.where
+
+
+def test_missing_tracks_and_broken_events_are_told_together(tmp_path: Path) -> None:
+    marked = annotations()
+    marked["1"]["a"] = [[2, 1, "Filler", ""]]
+    del marked["2"]["c"]
+    entry = {"conversation_id": "1", "duration_s": 5, "annotations": marked}
+    text = "\n".join(map(str, problems_of(write_json(tmp_path / "d.json", [entry]))))
+    assert "speaker 1, annotator a, event 0: event ends before it starts" in text
+    assert "speaker 2: key 'c' is missing" in text
+
+
 def test_broken_events_are_told_with_speaker_annotator_and_index(tmp_path: Path) -> None:
     good = annotations([[0.0, 1.0, "Filler", ""]])
     bad = annotations()

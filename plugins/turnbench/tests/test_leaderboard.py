@@ -66,6 +66,47 @@ def test_runs_of_one_name_are_told_apart_by_entry(tmp_path: Path) -> None:
     assert [one.name for one in entries["eot"]] == ["first/model", "second/model"]
 
 
+def test_runs_of_one_entry_name_in_two_folders_are_told_apart_by_path(tmp_path: Path) -> None:
+    data = {"protocol": "turnbench", "name": "tb", "runs": {"model": {"eot": {"recall": 0.5}}}}
+    paths = []
+    for folder in ("monday", "tuesday"):
+        (tmp_path / folder).mkdir()
+        paths.append(tmp_path / folder / "summary.json")
+        paths[-1].write_text(json.dumps(data), encoding="utf-8")
+    entries = read_entries([*paths, paths[0]])
+    assert [one.name for one in entries["eot"]] == [f"{path}: model" for path in paths]
+
+
+def test_a_run_without_negatives_ranks_below_the_qualifiers_by_its_recall() -> None:
+    ranked = rank([Entry("null", 0.9, None, 5.0), Entry("in", 0.1, 0.0, 5.0), Entry("over", 0.8, 0.5, 5.0)])
+    assert [(one.entry.name, one.rank, one.qualifies) for one in ranked] == [
+        ("in", 1, True),
+        ("null", 2, False),
+        ("over", 3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"protocol": "turnbench", "runs": {"a": {"eot": {"recall": "x"}}}}, ["run a, eot", "recall", '"x"']),
+        ({"protocol": "turnbench", "runs": {"a": {"int": 5}}}, ["run a, int: no object"]),
+        ({"protocol": "turnbench", "runs": {"a": 3}}, ["runs[0]: a run is no object"]),
+        ({"models": [{"model": "m", "eot": {"latency_ms": 5}}]}, ["run m, eot: no object", "latency_ms"]),
+        ({"models": [{"model": "m", "eot": {"fp_rate": float("nan")}}]}, ["run m, eot", "fp_rate", "NaN"]),
+        ({"models": [1]}, ["models[0]: a run is no object"]),
+    ],
+)
+def test_stored_figures_that_are_none_are_told_with_run_and_task(
+    data: object, words: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_entries([path])
+    assert all(word in str(caught.value) for word in [*words, str(path)])
+
+
 def test_paths_without_results_are_all_named(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError) as caught:

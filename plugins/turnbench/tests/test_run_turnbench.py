@@ -124,6 +124,36 @@ def test_a_run_of_events_gives_the_official_figures_and_files(tmp_path: Path) ->
     assert total == EXPECTED["aggregate"]["eot"]["tp"]
 
 
+def test_events_at_the_borders_of_their_windows_are_all_drawn(tmp_path: Path) -> None:
+    """Their latencies are a hair outside -250 .. 3000 ms, and their windows end at the next positive."""
+    case = f"{GOLDEN}/exact_boundaries"
+    text = (
+        f'[protocols.tb.dataset]\npath = "{case}/conversations.json"\n'
+        f'[protocols.tb.runs.events]\nevents = "{case}/predictions.json"\n'
+    )
+    folder, done = run(tmp_path, text + FAST)
+    assert done.returncode == 0, done.stderr
+    histogram = rows(folder / "latency_histogram.csv")
+    for row in rows(folder / "summary_metrics.csv"):
+        bins = [one for one in histogram if (one["run"], one["task"]) == (row["run"], row["task"])]
+        assert sum(int(one["true_positives"]) for one in bins) == int(row["tp"])
+
+    gold = json.loads((folder / "gold.json").read_text(encoding="utf-8"))["gold"]
+    shown = json.loads((folder / "timelines.json").read_text(encoding="utf-8"))["sections"][0]["events"]
+    ends = []
+    for event in shown:
+        task, kind = event["kind"].split()
+        if kind == "positive":
+            times = [
+                one["time_s"]
+                for one in gold[event["unit"]][f"{task}_positive_events"]
+                if one["speaker"] == event["facts"]["speaker"] and one["time_s"] > event["anchor_s"]
+            ]
+            ends.append(min([3.0, *(time - event["anchor_s"] for time in times)]))
+            assert event["window"] == [event["anchor_s"] - 0.25, min([event["anchor_s"] + 3.0, *times])]
+    assert min(ends) < 3.0 <= max(ends)
+
+
 def test_a_threshold_is_chosen_on_the_calibration_split_and_frozen(tmp_path: Path) -> None:
     import floorkit_turnbench as tb
 
@@ -156,6 +186,13 @@ def test_a_threshold_is_chosen_on_the_calibration_split_and_frozen(tmp_path: Pat
         ]
         assert [float(row["recall"]) for row in in_file] == [chosen["recall"]]
         assert [float(row["false_int_rate"]) for row in in_file] == [chosen["false_int_rate"]]
+        by_conversation = [
+            row
+            for row in rows(folder / "summary_conversations.csv")
+            if (row["run"], row["task"]) == ("probs", task)
+        ]
+        assert [row["conversation_id"] for row in by_conversation] == ["3", "7"]
+        assert {float(row["theta"]) for row in by_conversation} == {chosen["theta"]}
     assert list(rows(folder / "sweep.csv")[0])[:13] == [
         "run",
         "task",

@@ -119,9 +119,8 @@ def load_files(listed: Listed) -> Conversation:
             events[int(speaker), annotator] = read_track(path)
         except InputError as error:
             problems += error.problems
-    raise_problems(InputError, problems)
     folder = next(iter(listed.files.values())).parent
-    return build_conversation(listed, events, f"{folder}: conversation {listed.conversation_id}")
+    return build_conversation(listed, events, f"{folder}: conversation {listed.conversation_id}", problems)
 
 
 def read_track(path: Path) -> list[RawEvent]:

@@ -58,10 +58,11 @@ def conversations_table(result: Result) -> TableSection:
     rows: list[list[Any]] = []
     for name, run in result.runs.items():
         units = run.pool.units
+        thetas = {point.at["task"]: point.threshold for point in run.points}
         kinds = {unit.name: _conversation_type(unit.info) for unit in units}
         everyone = np.arange(len(units))
         for task, conversation, figures in _grouped(run, [unit.name for unit in units], everyone):
-            rows.append([name, conversation, kinds[conversation], task, *figures])
+            rows.append([name, conversation, kinds[conversation], task, *figures, thetas.get(task)])
     return TableSection(
         "Conversations",
         [
@@ -71,6 +72,7 @@ def conversations_table(result: Result) -> TableSection:
             ColumnSpec("task"),
             *count_columns(),
             *rate_columns(),
+            ColumnSpec("theta", "threshold", "float"),
         ],
         rows,
         file="summary_conversations.csv",

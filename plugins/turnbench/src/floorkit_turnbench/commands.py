@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 FILE = click.Path(path_type=Path, dir_okay=False)
 DATASET = "DATASET: a JSON file, parquet shards, a folder of annotators' files, or a hub id OWNER/NAME."
 INVALID = 4
+
+
+class Share(click.FloatRange):
+    """A number from 0 to 1; click's own range lets NaN pass."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, 1.0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if math.isnan(number):
+            self.fail(f"{value} is not in the range 0 to 1.", param, ctx)
+        return number
 
 
 @click.group()
@@ -29,9 +43,7 @@ def _load(source: str, revision: str, durations: Path | None) -> AnnotatedDatase
 
 REVISION = click.option("--revision", default="", help="Branch, tag or commit of a hub dataset.")
 DURATIONS = click.option("--durations", type=FILE, help='A JSON file {"durations": {ID: seconds}}.')
-BUDGET = click.option(
-    "--fp-budget", type=click.FloatRange(0.0, 1.0), default=0.1, show_default=True, help="Highest FP rate."
-)
+BUDGET = click.option("--fp-budget", type=Share(), default=0.1, show_default=True, help="Highest FP rate.")
 
 
 @turnbench.command()
@@ -144,7 +156,7 @@ def _csv(task: str, rows: list[dict[str, Any]]) -> str:
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--fp-ceiling",
-    type=click.FloatRange(0.0, 1.0),
+    type=Share(),
     default=0.15,
     show_default=True,
     help="Highest FP rate with which a run qualifies.",
@@ -153,7 +165,7 @@ def _csv(task: str, rows: list[dict[str, Any]]) -> str:
 @BUDGET
 @click.option(
     "--recall-floor",
-    type=click.FloatRange(0.0, 1.0),
+    type=Share(),
     default=0.5,
     show_default=True,
     help="Lowest recall of the older view.",
@@ -179,8 +191,9 @@ def leaderboard(
         ranked = rank_by_latency(ours, fp_budget, recall_floor) if older else rank(ours, fp_ceiling)
         title = f"{task}: FP rate <= {fp_budget:g}, recall >= {recall_floor:g}, by latency"
         table = Table(title=title if older else f"{task}: FP rate <= {fp_ceiling:g} first, by recall")
-        for heading in ("rank", "run", "recall", "FP rate", "latency p50 (ms)", "qualifies"):
-            table.add_column(heading, justify="left" if heading == "run" else "right")
+        for heading in ("rank", "run", "recall", "FP rate", "p50 (ms)", "qualifies"):
+            name = heading == "run"
+            table.add_column(heading, justify="left" if name else "right", overflow="fold", no_wrap=not name)
         for one in ranked:
             table.add_row(
                 "-" if one.rank is None else str(one.rank),

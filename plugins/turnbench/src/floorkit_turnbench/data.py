@@ -88,8 +88,8 @@ def open_source(
     else:
         listed, problems = _list_path(path, lengths, files)
         where = str(path)
-    if not problems:
-        problems = check_listed(listed, where)
+    if listed or not problems:
+        problems += check_listed(listed, where)
     by_id = {one.conversation_id: one for one in listed}
     order = official_order(by_id)
     return Listing(where, tuple(by_id[name] for name in order), files, provenance, tuple(problems))
@@ -191,8 +191,12 @@ def _list_json(path: Path, durations: dict[str, float] | None) -> tuple[list[Lis
                 problems.append(Problem("conversation_id is no string", place, shown(identifier), "a string"))
             continue
         length = number(parts.get("duration_s")) if durations is None else durations.get(identifier)
-        if durations is None and "duration_s" in parts and length is None:
-            problems.append(Problem("duration_s is no number", place, shown(parts["duration_s"]), "seconds"))
+        if durations is None and length is None:
+            if "duration_s" in parts:
+                problems.append(
+                    Problem("duration_s is no number", place, shown(parts["duration_s"]), "seconds")
+                )
+            continue
         metadata = entry.get("metadata", {})
         if not isinstance(metadata, dict):
             problems.append(Problem("metadata is no object", place, shown(metadata), "an object"))
@@ -219,8 +223,7 @@ def _load_json(listed: Listed) -> Conversation:
                 problems.append(
                     Problem("track is no list", f"{at}, annotator {annotator}", shown(track), "a list")
                 )
-    raise_problems(InputError, problems)
-    return build_conversation(listed, events, place)
+    return build_conversation(listed, events, place, problems)
 
 
 def _load_parquet(listed: Listed) -> Conversation:

@@ -96,7 +96,10 @@ def _latencies(run: RunResult, task: Task) -> NDArray[np.float64]:
 
 
 def _histogram(run: RunResult, task: Task) -> list[int]:
-    counts, _ = np.histogram(_latencies(run, task), LATENCY_BINS_MS)
+    """True positives of each bin. A prediction at a border of its window has, as a difference of floats, a
+    latency a hair outside it (-250.00000000000003): it counts in the first or the last bin."""
+    latencies = np.clip(_latencies(run, task), LATENCY_BINS_MS[0], LATENCY_BINS_MS[-1])
+    counts, _ = np.histogram(latencies, LATENCY_BINS_MS)
     return [int(count) for count in counts]
 
 

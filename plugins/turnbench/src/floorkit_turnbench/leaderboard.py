@@ -30,7 +30,7 @@ class Entry:
 
 @frozen
 class Ranked:
-    """An entry with its rank (1 is best), or None where it has no recall or fp_rate to rank by."""
+    """An entry with its rank (1 is best), or None where it has no recall to rank by."""
 
     rank: int | None
     entry: Entry
@@ -46,7 +46,8 @@ def _recall(entry: Entry) -> float:
 
 
 def rank(entries: Iterable[Entry], fp_ceiling: float = FP_CEILING) -> list[Ranked]:
-    """Rank by the current rule; entries without recall or fp_rate come last, unranked."""
+    """Rank by the current rule; an entry without fp_rate does not qualify, one without recall comes last,
+    unranked."""
     return _ranked(
         entries,
         lambda entry: entry.fp_rate is not None and entry.fp_rate <= fp_ceiling,
@@ -77,9 +78,9 @@ def _ranked(
     key: Callable[[Entry], tuple[float, float, str]],
 ) -> list[Ranked]:
     everyone = list(entries)
-    ranked = [one for one in everyone if one.recall is not None and one.fp_rate is not None]
+    ranked = [one for one in everyone if one.recall is not None]
     ranked.sort(key=lambda entry: (not qualifies(entry), *key(entry)))
-    rest = sorted((one for one in everyone if one not in ranked), key=lambda entry: entry.name)
+    rest = sorted((one for one in everyone if one.recall is None), key=lambda entry: entry.name)
     return [
         *(Ranked(place, one, qualifies(one)) for place, one in enumerate(ranked, start=1)),
         *(Ranked(None, one, False) for one in rest),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,8 @@ def official_order(identifiers: Iterable[str]) -> list[str]:
 
 
 def check_listed(listed: list[Listed], where: str) -> list[Problem]:
-    """Ids given twice and durations that are missing or no positive number."""
-    problems = []
+    """No conversation at all, ids given twice, and durations that are missing or no positive number."""
+    problems = [] if listed else [Problem("no conversations", where, expected="at least one conversation")]
     seen: set[str] = set()
     for one in listed:
         place = f"{where}: conversation {one.conversation_id}"
@@ -64,7 +64,10 @@ def check_listed(listed: list[Listed], where: str) -> list[Problem]:
 
 
 def build_conversation(
-    listed: Listed, events: Mapping[tuple[int, str], Iterable[Any]], where: str
+    listed: Listed,
+    events: Mapping[tuple[int, str], Iterable[Any]],
+    where: str,
+    known: Sequence[Problem] = (),
 ) -> Conversation:
     """Validate raw events and build the conversation.
 
@@ -74,13 +77,15 @@ def build_conversation(
         (speaker, annotator) to events in file order, each (start, end, label, ...).
     where
         Place, for messages.
+    known
+        Problems that its loader found, to be told with those of the events.
 
     Raises
     ------
     InputError
         With every event that is no (number, number, string), is not finite, or ends before it starts.
     """
-    problems: list[Problem] = []
+    problems = list(known)
     tracks: dict[tuple[int, str], RawTrack] = {}
     for (speaker, annotator), raw in events.items():
         starts: list[float] = []

@@ -170,5 +170,4 @@ def load_row(shard: Path, row_group: int, row: int, listed: Listed) -> Conversat
             (event.get("start_s"), event.get("end_s"), event.get("label")) if event else event
             for event in events
         ]
-    raise_problems(InputError, problems)
-    return build_conversation(listed, raw, place)
+    return build_conversation(listed, raw, place, problems)

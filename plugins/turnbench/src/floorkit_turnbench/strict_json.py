@@ -180,7 +180,7 @@ def check_entries(
             Problem(
                 f"missing conversation{'s' if len(missing) > 1 else ''} {_some(missing)}",
                 where,
-                f"{len(seen)} of {len(durations or ())} conversations",
+                f"{len(durations or ()) - len(missing)} of {len(durations or ())} conversations",
                 "exactly one entry a conversation of the dataset",
                 "add an entry with empty lists where nothing was predicted"
                 if list_name == "predictions"

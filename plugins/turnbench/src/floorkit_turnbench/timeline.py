@@ -8,9 +8,9 @@ import numpy as np
 
 from floorkit.core.sections import Lane, TimelineEvent, TimelineSection
 from floorkit.core.values import Result, RunResult
-from floorkit_turnbench.conversation import TASKS, Task
+from floorkit_turnbench.conversation import TASKS, Spans, Task
 from floorkit_turnbench.events import Outcomes, outcomes
-from floorkit_turnbench.kernel import EARLY_S, LATE_S
+from floorkit_turnbench.kernel import EARLY_S, windows
 from floorkit_turnbench.tables import set_code
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def _event(run: RunResult, task: Task, found: Outcomes, row: int) -> TimelineEve
     time = None if np.isnan(found.time_s[row]) else float(found.time_s[row])
     word = found.word(row)
     positive = bool(found.positive[row])
-    window = (start - EARLY_S, start + LATE_S if positive else end)
-    shown = (max(0.0, window[0] - CONTEXT_S), window[1] + CONTEXT_S)
     speaker = int(found.speaker[row])
+    window = _window(found, row) if positive else (start - EARLY_S, end)
+    shown = (max(0.0, window[0] - CONTEXT_S), window[1] + CONTEXT_S)
     facts: dict[str, object] = {"speaker": speaker, "task": task, "outcome": KINDS.get(word, word)}
     if positive and time is not None:
         facts["latency_ms"] = float(found.latency_ms[row])
@@ -81,6 +81,15 @@ def _event(run: RunResult, task: Task, found: Outcomes, row: int) -> TimelineEve
         facts=facts,
         lanes=_lanes(run.pool, task, found, int(found.unit[row]), shown),
     )
+
+
+def _window(found: Outcomes, row: int) -> tuple[float, float]:
+    """The window in which a positive may claim a prediction: it ends at the speaker's next one."""
+    mine = found.positive & (found.unit == found.unit[row]) & (found.speaker == found.speaker[row])
+    of_speaker = Spans(found.speaker[mine], found.start_s[mine], found.end_s[mine])
+    window = windows(of_speaker, int(found.speaker[row]))
+    place = int(np.searchsorted(window.time, found.start_s[row]))
+    return float(window.low[place]), float(window.high[place])
 
 
 def _lanes(pool: Pool, task: Task, found: Outcomes, unit: int, shown: tuple[float, float]) -> list[Lane]:
