@@ -136,7 +136,8 @@ def _hash_state(one: Prepared, drift: Sequence[Problem], unrecorded: Sequence[st
 
 
 def _compare_problems(manifest: Manifest) -> list[Problem]:
-    runs = {run for entry in manifest.document.protocols.values() for run in entry.runs}
+    """Runs that no entry has, be it selected with ``--only`` or not, and pairs that are none."""
+    runs = {run for entry in manifest.resolved["protocols"].values() for run in entry["runs"]}
     comparing = manifest.document.compare
     problems = []
     if comparing.baseline and comparing.pairs:
@@ -283,6 +284,7 @@ def lock_manifest(path: Path) -> None:
         plugin = registry.find(name, str(path), plugins)[0]
         recorded[name] = plugin.version, plugin.source
     text = manifests.lock(path, (floorkit.__version__, registry.core_source()), recorded)
+    path = path.resolve()  # the file behind a link is replaced, and the link stays
     partial = path.with_name(f".{path.name}.part")
     partial.write_bytes(text.encode())
     shutil.copymode(path, partial)

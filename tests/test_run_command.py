@@ -157,6 +157,40 @@ def test_a_unit_declared_absent_is_counted_missing(toy_data: Path, floorkit: Flo
     assert "Not comparable" in ran.stdout
 
 
+def test_results_go_to_the_folder_behind_a_link_and_the_link_stays(
+    toy_data: Path, floorkit: Floorkit
+) -> None:
+    disk = toy_data / "disk/results"
+    disk.mkdir(parents=True)
+    (toy_data / "results").symlink_to(disk)
+    for _ in range(2):
+        assert floorkit("run", "protocols.toml", cwd=toy_data).returncode == 0
+        assert (toy_data / "results").readlink() == disk
+        assert (disk / "toy/summary.json").is_file()
+        assert not [path for path in toy_data.iterdir() if path.name.startswith(".results")]
+    assert floorkit("verify", "results", cwd=toy_data).returncode == 0
+
+
+def test_lock_writes_to_the_manifest_behind_a_link(toy_data: Path, floorkit: Floorkit) -> None:
+    link = toy_data / "link.toml"
+    link.symlink_to("protocols.toml")
+    assert floorkit("lock", "link.toml", cwd=toy_data).returncode == 0
+    assert link.is_symlink()
+    assert "sha256:" in (toy_data / "protocols.toml").read_text("utf-8")
+
+
+def test_only_goes_with_comparisons_of_other_entries(toy_data: Path, floorkit: Floorkit) -> None:
+    manifest = toy_data / "protocols.toml"
+    text = manifest.read_text("utf-8")
+    second = text.replace("protocols.toy", "protocols.second").replace(".runs.b]", ".runs.c]")
+    manifest.write_text(text + second + '[compare]\npairs = [["a", "c"]]\n', "utf-8")
+    assert floorkit("check", manifest, "--only", "toy").returncode == 0
+    manifest.write_text(manifest.read_text("utf-8").replace('"c"]]', '"d"]]'), "utf-8")
+    refused = floorkit("check", manifest, "--only", "toy")
+    assert refused.returncode == 2
+    assert "unknown key 'd'" in refused.stderr
+
+
 def test_only_keeps_the_results_of_other_entries_and_foreign_files(
     toy_data: Path, floorkit: Floorkit
 ) -> None:

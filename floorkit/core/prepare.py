@@ -257,9 +257,7 @@ def _runs(
         if run is None:
             findings.manifest.append(Problem("no plugin reads this run", place, str(rest)))
             continue
-        findings.inputs += [
-            problem for problem in run.problems if not any(unit in problem.what for unit in absent)
-        ]
+        findings.inputs += run.problems
         findings.manifest += [
             unknown_key(unit, sorted(names), f"{place}.absent") for unit in absent if unit not in names
         ]

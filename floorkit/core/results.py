@@ -88,6 +88,7 @@ def write(output: Path, evaluated: Sequence[Evaluated], pages: Mapping[str, str]
         write are always kept.
     """
     check_output(output)
+    output = output.resolve()  # the folder behind a link is exchanged, and the link stays
     output.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{output.name}-", dir=output.parent))
     try:

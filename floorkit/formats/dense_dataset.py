@@ -224,7 +224,7 @@ def build_run(context: Context, dataset: Dataset, run: str, table: Mapping[str, 
                         remedy="is the session's name misspelt? Take the file out, or add its targets",
                     )
                 )
-        for session in sorted(masked - predicted):
+        for session in sorted(masked - predicted - named):
             problems.append(
                 Problem(
                     f"a mask for session {session}, which has no prediction",

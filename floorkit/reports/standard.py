@@ -52,17 +52,25 @@ class HeadlineTable:
         return " ".join(filter(None, sentences))
 
 
+def headline_figures(run: RunResult) -> tuple[Figure, ...]:
+    """The headline figures, each behind the figure that it must be read with (its achieved recall)."""
+    figures = {figure.key: figure for figure in run.figures}
+    keys = dict.fromkeys(
+        key for figure in run.figures if figure.headline for key in (figure.read_with, figure.key)
+    )
+    return tuple(figures[key] for key in keys if key in figures)
+
+
 def headline_tables(result: Result) -> tuple[HeadlineTable, ...]:
     """The headline figures of all runs, one table for each set of axes, in order of first appearance."""
     ordered = sorted(result.runs.values(), key=lambda run: run.control)
     groups: dict[tuple[str, ...], dict[tuple[Coordinate, ...], None]] = {}
     named: dict[tuple[str, ...], dict[str, list[Figure]]] = {}
     for run in ordered:
-        for figure in run.figures:
-            if figure.headline:
-                axes = tuple(figure.at)
-                groups.setdefault(axes, {})[tuple(figure.at.values())] = None
-                named.setdefault(axes, {}).setdefault(figure.name, []).append(figure)
+        for figure in headline_figures(run):
+            axes = tuple(figure.at)
+            groups.setdefault(axes, {})[tuple(figure.at.values())] = None
+            named.setdefault(axes, {}).setdefault(figure.name, []).append(figure)
     return tuple(_table(ordered, axes, list(groups[axes]), named[axes]) for axes in groups)
 
 

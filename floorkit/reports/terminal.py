@@ -24,7 +24,7 @@ from floorkit.reports.console import (
     print_table,
     print_title,
 )
-from floorkit.reports.standard import figure_of
+from floorkit.reports.standard import figure_of, headline_figures
 
 ARROWS = {True: "higher is better", False: "lower is better", None: ""}
 SHOWN_ROWS = 40
@@ -100,9 +100,8 @@ def _figure_title(figure: Figure) -> str:
 def _headline_keys(result: Result) -> dict[str, Figure]:
     keys: dict[str, Figure] = {}
     for run in result.runs.values():
-        for figure in run.figures:
-            if figure.headline:
-                keys.setdefault(figure.key, figure)
+        for figure in headline_figures(run):
+            keys.setdefault(figure.key, figure)
     return keys
 
 

@@ -86,6 +86,13 @@ def test_a_mask_without_a_prediction_is_a_problem(context: Context) -> None:
     assert "a mask for session A" in problems(run(context, dataset(context), calibration="calibration"))
 
 
+def test_the_mask_of_a_session_of_the_manifest_is_no_problem_of_its_own(context: Context) -> None:
+    (context.root / "run/pred/a.npy").unlink()
+    found = run(context, dataset(context), calibration="calibration")
+    assert ("evaluated", "a") not in found.sources  # which the core tells, unless it is declared absent
+    assert not found.problems
+
+
 def test_missing_folders_and_targets_are_told(context: Context) -> None:
     assert "nowhere/pred" in problems(run(context, dataset(context), path="nowhere"))
     without = dataset(context, sessions=("a", "d"))

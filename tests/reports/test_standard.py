@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from floorkit.core.sections import Section
-from floorkit.core.values import Comparison, Coverage, Result
+from floorkit.core.values import Comparison, Coverage, Figure, Result
 from floorkit.reports import standard
 
 Make = Callable[..., tuple[Result, list[Section]]]
@@ -23,6 +23,21 @@ def test_headline_figures_are_grouped_by_their_axes_with_controls_last(make_resu
         ((0.2,), "model", False),
         ((0.2,), "control:noise", True),
     ]
+
+
+def test_a_headline_figure_stands_behind_the_figure_that_it_must_be_read_with(make_result: Make) -> None:
+    result, _ = make_result()
+    achieved = Figure("recall", 0.71, count=71, denominator=100, higher_is_better=True)
+    errors = [
+        Figure(name, 0.2, headline=True, read_with="recall") for name in ("false_entry", "short_resume")
+    ]
+    others = [Figure("precision", 0.5), Figure("alone", 0.1, headline=True, read_with="nowhere")]
+    runs = {
+        name: attrs.evolve(run, figures=(*errors, achieved, *others)) for name, run in result.runs.items()
+    }
+    (table,) = standard.headline_tables(attrs.evolve(result, runs=runs))
+    assert table.names == ("recall", "false_entry", "short_resume", "alone")
+    assert table.rows[0].figures[0] == achieved
 
 
 def test_every_value_of_a_headline_figure_has_a_column_of_its_own(make_result: Make) -> None:

@@ -207,7 +207,11 @@ def test_baselines_are_runs_that_can_be_scored(forecaster: str, run_case: RunCas
     import subprocess
     import sys
 
-    outcome = run_case(GOLDEN / "recordings", command="check")
+    outcome = run_case(
+        GOLDEN / "recordings",
+        command="check",
+        change=lambda entry: entry.update(plugin="floorkit_competing_risk"),
+    )
     folder = outcome.results.parents[1]
     train = ["--train-session", "Session_12"] if forecaster == "hazard" else []
     command = [sys.executable, "-m", "floorkit", "competing-risk", "baseline", str(folder / "protocols.toml")]
@@ -249,3 +253,14 @@ def test_hazard_is_not_fitted_on_evaluated_sessions(run_case: RunCase) -> None:
         assert isinstance(result.exception, ManifestError)
         assert "--train-session" in str(result.exception)
         assert not (manifest.parent / "out").exists()
+
+
+def test_a_session_declared_absent_hides_no_problem_of_another(run_case: RunCase) -> None:
+    def edit(folder: Path) -> None:
+        (folder / "runs/model/pred/Session_1.npy").rename(folder / "runs/model/pred/Session_10.npy")
+
+    outcome = run_case(
+        GOLDEN / "basic", edit=edit, change=lambda entry: entry["runs"]["model"].update(absent=["Session_1"])
+    )
+    assert outcome.code == 4
+    assert "a prediction for session Session_10, which has no targets" in outcome.err

@@ -10,6 +10,7 @@ import attrs
 
 from floorkit.core import manifest as manifests
 from floorkit.core.errors import InputError, ManifestError, Problem, raise_problems
+from floorkit.core.registry import normalized
 from floorkit.core.sources import hash_file
 from floorkit.core.structure import structure
 from floorkit.core.values import Context, Dataset, Unit
@@ -63,7 +64,9 @@ def _entry(path: Path, name: str | None) -> tuple[Context, Mapping[str, Any]]:
     """The entry's context, without recalls (the honesty rules of thresholds do not concern forecasts)."""
     manifest = manifests.read(path)
     entries = {
-        key: entry for key, entry in manifest.document.protocols.items() if entry.plugin == DISTRIBUTION
+        key: entry
+        for key, entry in manifest.document.protocols.items()
+        if normalized(entry.plugin) == DISTRIBUTION
     }
     if name not in entries and (name is not None or len(entries) != 1):
         raise ManifestError(
