@@ -173,8 +173,9 @@ def check_sources(manifest: Manifest, options: Options) -> tuple[list[Problem], 
         (f"[plugins.{name}]", name, entry.version, entry.source) for name, entry in document.plugins.items()
     ]
     for where, distribution, version, source in recorded:
-        plugin = registry.find(distribution, where, plugins)[0]
-        compare((version, source), (plugin.version, plugin.source), where, distribution, plugin.location)
+        wanted = registry.normalized(distribution)
+        for plugin in [one for one in plugins if registry.normalized(one.distribution) == wanted][:1]:
+            compare((version, source), (plugin.version, plugin.source), where, distribution, plugin.location)
     if options.frozen and unrecorded:
         raise ManifestError(
             Problem(

@@ -9,6 +9,8 @@ what was found and what was expected.
 from __future__ import annotations
 
 import json
+import math
+import tokenize
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -154,7 +156,7 @@ def read_recordings(path: Path, rows: int, root: Path) -> NDArray[np.int64]:
     expected = f"a bare JSON list of start rows, strictly increasing from 0, all below {rows}"
     try:
         starts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem("the recordings cannot be read", place, str(error), expected)) from error
     if not isinstance(starts, list) or not starts or any(type(start) is not int for start in starts):
         raise InputError(Problem("not a list of start rows", place, json.dumps(starts)[:200], expected))
@@ -239,13 +241,15 @@ def open_array(path: Path, root: Path, kinds: str, kind_names: str) -> NDArray[A
             if version not in readers:
                 raise ValueError(f"version {version} of the format, which holds no plain number arrays")
             shape, fortran_order, dtype = readers[version](file)
+            if min(shape, default=0) < 0:
+                raise ValueError(f"shape {_shape(shape)}")
             offset = file.tell()
             size = path.stat().st_size
     except OSError as error:
         raise InputError(
             Problem("the file cannot be read", place, str(error.strerror), "a NumPy .npy file")
         ) from error
-    except ValueError as error:
+    except (ValueError, tokenize.TokenError) as error:
         raise InputError(
             Problem(
                 "not a NumPy .npy file (pickles are never loaded)",
@@ -257,7 +261,7 @@ def open_array(path: Path, root: Path, kinds: str, kind_names: str) -> NDArray[A
     if dtype.hasobject or dtype.kind not in kinds or (dtype.kind == "f" and dtype.itemsize > 8):
         found = "object (needs pickle, which is never loaded)" if dtype.hasobject else str(dtype)
         raise InputError(Problem("wrong dtype", place, found, kind_names))
-    needed = offset + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    needed = offset + math.prod(shape) * dtype.itemsize
     if size < needed:
         raise InputError(
             Problem("the file is cut off", place, f"{size} bytes", f"{needed} bytes for {_shape(shape)}")

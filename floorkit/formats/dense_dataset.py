@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -154,7 +155,9 @@ def _gold_source(context: Context, table: DenseTable, session: str) -> tuple[Sou
         problems.append(
             Problem(f"session {session} has no wearer", where, expected="a speaker for every session")
         )
-    files = {key: path for key, path in (required | optional).items() if path.is_file()}
+    files = {key: path for key, path in required.items() if path.is_file()}
+    # Whatever stands there is read, so that a broken link is an error and not one recording.
+    files |= {key: path for key, path in optional.items() if os.path.lexists(path)}
     # Whoever loads the unit tells the same problems, which the core then tells once.
     missing = {MISSING: [attrs.asdict(problem) for problem in problems]} if problems else {}
     return Source(files, values | missing), problems
@@ -212,6 +215,15 @@ def build_run(context: Context, dataset: Dataset, run: str, table: Mapping[str, 
                     "pred/SESSION.npy",
                 )
             )
+        if os.path.lexists(folder / "valid") and not (folder / "valid").is_dir():
+            problems.append(
+                Problem(
+                    f"the masks of run {run} cannot be read",
+                    shown(folder / "valid", context.root),
+                    "not a folder",
+                    "valid/SESSION.npy, or nothing where every cell is valid",
+                )
+            )
         for session in sorted(predicted - named):
             if has_targets(context, dataset, session):
                 extra.add(session)
@@ -237,7 +249,7 @@ def build_run(context: Context, dataset: Dataset, run: str, table: Mapping[str, 
         pred = child(folders[unit.split], f"pred/{unit.name}.npy")
         mask = child(folders[unit.split], f"valid/{unit.name}.npy")
         if pred.is_file():
-            sources[unit.key] = Source({"pred": pred, **({"valid": mask} if mask.is_file() else {})})
+            sources[unit.key] = Source({"pred": pred, **({"valid": mask} if os.path.lexists(mask) else {})})
     return Run(run, sources, load_prediction, extra=tuple(sorted(extra)), problems=tuple(problems))
 
 

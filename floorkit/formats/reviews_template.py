@@ -57,7 +57,7 @@ def read_targets(folder: Path, sessions: Sequence[str]) -> Iterator[Targets]:
             activity = read_activity(child(folder, f"{name}.npy"), CLASSES, folder.parent)
             recordings = child(folder, f"{name}.recordings.json")
             starts = np.zeros(1, dtype=np.int64)
-            if recordings.is_file():
+            if os.path.lexists(recordings):
                 starts = read_recordings(recordings, len(activity), folder.parent)
             targets.append(Targets(name, activity, starts))
         except InputError as error:

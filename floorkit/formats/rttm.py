@@ -74,6 +74,8 @@ def load_rttm_targets(context: Context, unit: Unit) -> Targets:
     else:
         end = max(int(segments[:, 1].max()) for segments in speakers.values())
     rows = -(-end // ROW)
+    if not rows:
+        raise InputError(Problem(f"session {unit.name} has no rows", place, "it ends at 0 s", "some time"))
     activity = np.zeros((rows, context.params.classes), dtype=bool)
     for speaker, segments in speakers.items():
         activity[:, WEARER if speaker == wearer else OTHERS] |= rasterise(segments, rows)

@@ -109,6 +109,7 @@ def test_recordings_divide_the_rows(context: Context) -> None:
         ("[]", ["not a list of start rows"]),
         ('{"starts": [0]}', ["not a list of start rows"]),
         ("[0, 5", ["cannot be read"]),
+        ("[" * 100_000, ["cannot be read"]),
         ("[2, 20, 20]", ["must start at row 0", "index 2", "16 rows"]),
     ],
 )
@@ -206,6 +207,23 @@ def test_files_that_are_no_arrays_are_refused_without_unpickling(tmp_path: Path)
         assert "x.npy: not a NumPy .npy file" in refusal(open_array, path, tmp_path, "f", "floats")
     path.unlink()
     assert "cannot be read" in refusal(open_array, path, tmp_path, "f", "floats")
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (-5, 3, 10), }", "not a NumPy .npy file"),
+        ("{'descr': [('a', '<f4'], 'fortran_order': (", "not a NumPy .npy file"),
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 300, 10), }", "cut off"),
+    ],
+)
+def test_headers_that_no_array_has_are_refused(header: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    text = header.ljust(117).encode() + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    told = refusal(open_array, path, tmp_path, "f", "floats")
+    assert "x.npy" in told
+    assert words in told
 
 
 def test_horizons_are_named_as_people_write_them() -> None:

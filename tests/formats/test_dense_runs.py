@@ -93,6 +93,26 @@ def test_the_mask_of_a_session_of_the_manifest_is_no_problem_of_its_own(context:
     assert not found.problems
 
 
+def test_masks_and_recordings_that_cannot_be_read_are_not_taken_for_absent(context: Context) -> None:
+    root = context.root
+    (root / "run/valid/a.npy").symlink_to(root / "run/valid/nowhere.npy")
+    (root / "targets/b.recordings.json").symlink_to("nowhere.json")
+    data = dataset(context)
+    first, second, _ = data.units
+    gold = data.load(context, first)
+    found = run(context, data, calibration="calibration")
+    with pytest.raises(InputError, match="valid/a.npy"):
+        found.load(context, first, found.sources[first.key], gold)
+    with pytest.raises(InputError, match="b.recordings.json"):
+        data.load(context, second)
+    (root / "run/valid/a.npy").unlink()
+    (root / "run/valid").rmdir()
+    (root / "run/valid").write_text("")
+    assert "run/valid: the masks of run model cannot be read" in problems(
+        run(context, data, calibration="calibration")
+    )
+
+
 def test_missing_folders_and_targets_are_told(context: Context) -> None:
     assert "nowhere/pred" in problems(run(context, dataset(context), path="nowhere"))
     without = dataset(context, sessions=("a", "d"))

@@ -127,6 +127,11 @@ def test_missing_sessions_and_wearers_are_told(
         assert word in str(caught.value)
 
 
+def test_a_session_without_any_time_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="session s has no rows"):
+        load(tmp_path, line("s", 0.0, 0.0, "w"))
+
+
 def test_one_file_of_many_sessions_is_read_again_when_it_changes(tmp_path: Path) -> None:
     path = tmp_path / "all.rttm"
     path.write_text(line("a", 0, 1, "w") + line("b", 0, 1, "w"), encoding="utf-8")
