@@ -101,9 +101,9 @@ def test_masks_and_recordings_that_cannot_be_read_are_not_taken_for_absent(conte
     first, second, _ = data.units
     gold = data.load(context, first)
     found = run(context, data, calibration="calibration")
-    with pytest.raises(InputError, match="valid/a.npy"):
+    with pytest.raises(InputError, match=r"valid/a\.npy"):
         found.load(context, first, found.sources[first.key], gold)
-    with pytest.raises(InputError, match="b.recordings.json"):
+    with pytest.raises(InputError, match=r"b\.recordings\.json"):
         data.load(context, second)
     (root / "run/valid/a.npy").unlink()
     (root / "run/valid").rmdir()
