@@ -18,7 +18,13 @@ from floorkit.core.sections import Lane, Section, TextSection, TimelineEvent, Ti
 from floorkit.core.values import OperatingPoint, Result, RunResult
 from floorkit.formats.reviews_line import FRAMES_PER_ROW, ORIGINS, REVIEWERS
 from floorkit.formats.reviews_report import Opportunity, opportunities
-from floorkit.formats.reviews_tables import EXAMPLES, OPPORTUNITIES, STATUSES, rank_of
+from floorkit.formats.reviews_tables import (
+    EXAMPLES,
+    OPPORTUNITIES,
+    STATUSES,
+    TIMELINE_EXAMPLES,
+    rank_of,
+)
 from floorkit.numerics import ROW_SECONDS, recall_name
 
 FRAME_SECONDS = ROW_SECONDS / FRAMES_PER_ROW
@@ -50,27 +56,28 @@ class View:
 
 
 def example_sections(result: Result, view: View) -> list[Section]:
-    """Text (file ``event_examples.txt``) and timelines of the chosen examples of every user run."""
-    count = result.context.params.print_event_examples
-    if not count:
-        return []
+    """Timelines of examples of every user run, and those asked for as text (``event_examples.txt``)."""
+    count, seed = result.context.params.print_event_examples, result.context.seed
+    shown = max(count, TIMELINE_EXAMPLES)
     blocks: list[str] = []
     events: list[TimelineEvent] = []
     total = 0
     for run in result.user_runs:
-        for example in _chosen(run, count, result.context.seed):
-            blocks.append("\n".join(_text(example, view)))
-            events.append(_timeline(example, view, result))
+        blocks += ["\n".join(_text(example, view)) for example in _chosen(run, count, seed)]
+        events += [_timeline(example, view, result) for example in _chosen(run, shown, seed)]
         total += sum(len(run.pool.table(i, OPPORTUNITIES)) for i in range(len(run.pool.units)))
-    title = f"Event examples: up to {count} of each label and run, chosen by the seed"
-    legend = (
-        "Row t covers 0.2 t .. 0.2 (t + 1) s; frames count at 20 Hz, frame // 4 is the row. W and O: wearer "
-        "and others active. > marks the rows that are scored; valid: 1 for every cell that may be used.\n"
-    )
-    return [
-        TextSection(title, legend + "\n" + "\n\n".join(blocks) + "\n", file="event_examples.txt"),
-        TimelineSection(title, events, total),
-    ]
+    made: list[Section] = []
+    if count:
+        title = f"Event examples: up to {count} of each label and run, chosen by the seed"
+        legend = (
+            "Row t covers 0.2 t .. 0.2 (t + 1) s; frames count at 20 Hz, frame // 4 is the row. W and O: "
+            "wearer and others active. > marks the rows that are scored; valid: 1 for every cell that may be "
+            "used.\n"
+        )
+        text = legend + "\n" + "\n\n".join(blocks) + "\n"
+        made.append(TextSection(title, text, file="event_examples.txt"))
+    note = f"Up to {shown} of each label and run, chosen by seed {seed}."
+    return [*made, TimelineSection("Audit timelines", events, total, note=note)]
 
 
 def _chosen(run: RunResult, count: int, seed: int) -> Iterator[Opportunity]:
@@ -234,13 +241,14 @@ def _timeline(example: Opportunity, view: View, result: Result) -> TimelineEvent
             "line": int(reviews["line"][index]),
             "anchor_frame_20hz": int(reviews["anchor"][index]) if by_anchor else None,
             "correction_rows": int(reviews["correction"][index]),
+            "threshold": threshold,
             **view.facts(example),
         },
         lanes=(
             Lane("wearer", _intervals(rows.row, rows.wearer)),
             Lane("others", _intervals(rows.row, rows.others)),
             Lane("scored rows", _intervals(rows.row, rows.scored), role="window"),
-            Lane(view.scores[0], path=path, role="score"),
+            Lane(f"score at {view.scores[0]}" if horizon else "score", path=path, role="score"),
         ),
     )
 

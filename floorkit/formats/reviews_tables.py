@@ -31,6 +31,9 @@ UNSCORED_LABELS = LABELS[len(SCORED_LABELS) :]
 CONTEXT_ROWS = 10
 """Session rows shown before and behind an example's region: 2 s."""
 
+TIMELINE_EXAMPLES = 10
+"""Opportunities of each label that timelines show, however few are printed."""
+
 Float = NDArray[np.float64]
 Details = Callable[[int, Int], tuple[Float, Bool, Float]]
 """(position of an opportunity, its rows [R]) -> values used [R, P], valid [R, P], scores [R, S]."""
@@ -121,7 +124,8 @@ def example_table(
     count: int,
     seed: int,
 ) -> Table:
-    """The table ``examples`` of one unit: of each label the ``count`` opportunities of lowest rank.
+    """The table ``examples`` of one unit: of each label the opportunities of lowest rank, ``count`` or
+    ``TIMELINE_EXAMPLES`` of them, whichever is more.
 
     Parameters
     ----------
@@ -134,7 +138,7 @@ def example_table(
     widths
         P and S of ``details``.
     """
-    chosen = _chosen(reviews, count, seed)
+    chosen = _chosen(reviews, max(count, TIMELINE_EXAMPLES), seed)
     values, figures = widths
     opportunity: list[Int] = []
     rows: list[Int] = []
@@ -178,8 +182,6 @@ def _spread(part: NDArray[Any], inside: Bool, missing: float) -> NDArray[Any]:
 
 
 def _chosen(reviews: Reviews, count: int, seed: int) -> list[int]:
-    if not count:
-        return []
     ranks = [rank_of(event_id, seed) for event_id in reviews.event_ids()]
     chosen: list[int] = []
     for label in range(len(SCORED_LABELS)):

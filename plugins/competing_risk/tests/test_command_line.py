@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -264,3 +265,51 @@ def test_a_session_declared_absent_hides_no_problem_of_another(run_case: RunCase
     )
     assert outcome.code == 4
     assert "a prediction for session Session_10, which has no targets" in outcome.err
+
+
+def page_data(outcome: Any, title: str) -> Any:
+    """The data of a figure of the HTML page."""
+    page = (outcome.results.parent / "report.html").read_text(encoding="utf-8")
+    data = re.findall(r'<script type="application/json" id="[^"]*">(.*?)</script>', page)
+    titles = re.findall(r'<figure class="(?:plot|timeline)" id="[^"]*"><h3[^>]*>(.*?)</h3>', page)
+    return json.loads(dict(zip(titles, data, strict=True))[title])
+
+
+def test_the_chosen_points_of_the_recall_curve_are_the_figures_of_the_table(run_case: RunCase) -> None:
+    outcome = run_case(GOLDEN / "two_runs", change=lambda entry: entry.update(controls=True))
+    for family, rate, recall in (
+        ("response", "no_response_trigger_rate", "response_recall"),
+        ("yield", "continue_false_stop_rate", "yield_recall"),
+    ):
+        plot = page_data(outcome, f"Recall against false-trigger rate, {family} at 2.0 s")
+        assert plot["kind"] == "line"
+        assert [one["name"] for one in plot["series"] if one["control"]] == [
+            *("control:noise", "control:ramp", "control:prior")
+        ]
+        for series in plot["series"]:
+            last = outcome.summary["runs"][series["name"]]["events"][-1]
+            expected = {(last[f"{rate}_at_recall_{r}"], last[f"{recall}_{r}"]) for r in ("0.7", "0.8", "0.9")}
+            assert {(series["x"][i], series["y"][i]) for i in series["marked"]} == expected
+
+
+def test_the_page_has_timelines_of_every_status_and_false_triggers_without_being_asked(
+    run_case: RunCase,
+) -> None:
+    outcome = run_case(GOLDEN / "two_runs")
+    events = page_data(outcome, "Audit timelines")
+    rows = outcome.rows("summary_scored_events.csv")
+    assert {event["status"] for event in events} == {
+        row["status"] for row in rows if row["horizon_s"] in ("", "2.0")
+    }
+    assert {"true trigger", "false trigger", "missed positive", "no trigger"} <= {
+        event["outcome"] for event in events
+    }
+    assert not (outcome.results / "timelines.txt").exists()
+    for event in events:
+        path = dict(event["lanes"][2]["path"])
+        if event["score"] is not None and event["window"] is not None:
+            start, stop = event["window"]
+            pooled = [value for time, value in path.items() if start <= time < stop - 1e-9]
+            assert max(pooled) == pytest.approx(event["score"], abs=1e-12)
+            fires = event["outcome"] in ("true trigger", "false trigger")
+            assert fires == (event["score"] >= event["threshold"])

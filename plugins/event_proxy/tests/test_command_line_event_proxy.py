@@ -206,6 +206,18 @@ def test_examples_show_frames_rows_mask_scores_and_the_winning_trajectory(run_ca
     assert len(json.dumps(timelines)) > 1000
 
 
+def test_timelines_are_in_the_page_without_being_asked_for(run_case: RunCase) -> None:
+    outcome = run_case(GOLDEN / "basic")
+    assert not (outcome.results / "event_examples.txt").exists()
+    (section,) = json.loads((outcome.results / "timelines.json").read_text(encoding="utf-8"))["sections"]
+    assert {event["kind"] for event in section["events"]} == {
+        *("WEARER_ENTRY", "INT_YIELD", "ENTRY_HARD_NEGATIVE", "INT_HARD_NEGATIVE")
+    }
+    for event in section["events"]:
+        if event["score"] is not None and event["triggered"] is not None:
+            assert event["triggered"] == (event["score"] >= event["facts"]["threshold"])
+
+
 def test_runs_of_other_counts_are_not_compared(run_case: RunCase) -> None:
     def edit(folder: Path) -> None:
         import numpy as np

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from floorkit_turnbench import reference
+from floorkit_turnbench.distributions import attainable
+from floorkit_turnbench.labels import CLASSES, FINE_LABELS
 
 from floorkit.core.errors import InputError, ManifestError
 from floorkit.core.values import Context
@@ -398,3 +401,57 @@ def test_a_dataset_problem_raises_input_errors() -> None:
 
     with pytest.raises(InputError, match="no dataset"):
         open_source()
+
+
+def test_the_recall_curve_is_what_each_budget_can_buy_and_holds_the_chosen_point() -> None:
+    rows = [
+        {"theta": theta, "recall": recall, "fp_rate": fp_rate}
+        for theta, recall, fp_rate in (
+            (0.1, 0.8, 0.6),  # two rising edges have grown together: less recall at a lower threshold
+            (0.2, 0.9, 0.5),
+            (0.3, 0.6, 0.2),
+            (0.4, 0.6, 0.1),
+            (0.5, 0.0, 0.0),
+            (0.6, None, 0.0),
+        )
+    ]
+    assert [row["theta"] for row in attainable(rows, 0.3)] == [0.5, 0.4, 0.3, 0.2]
+    assert [row["theta"] for row in attainable(rows, None)] == [0.5, 0.4, 0.2]
+
+
+def test_timelines_show_both_speakers_consensus_and_the_window_that_was_scored(tmp_path: Path) -> None:
+    folder, done = run(tmp_path, dataset() + EVENTS + FAST)
+    assert done.returncode == 0, done.stderr
+    (section,) = json.loads((folder / "timelines.json").read_text(encoding="utf-8"))["sections"]
+    document = json.loads((GOLDEN / "basic/conversations.json").read_text(encoding="utf-8"))
+    whole = {one["conversation_id"]: one["annotations"] for one in document["conversations"]}
+    parts = ("consensus", "positives", "negatives", "excluded", "predictions")
+    for event in section["events"]:
+        assert [lane["name"] for lane in event["lanes"]] == [
+            f"speaker {speaker} {part}" for speaker in (1, 2) for part in parts
+        ]
+        for lane, who in ((event["lanes"][0], 1), (event["lanes"][5], 2)):
+            accepted, _ = reference.consensus(
+                {
+                    annotator: [
+                        (start, end, CLASSES[FINE_LABELS[label]])
+                        for start, end, label, _ in track
+                        if label in FINE_LABELS
+                    ]
+                    for annotator, track in whole[event["unit"]][str(who)].items()
+                }
+            )
+            shown = [
+                [start, end]
+                for start, end, *_ in sorted(accepted)
+                if end >= event["start_s"] and start <= event["stop_s"]
+            ]
+            assert [one[:2] for one in lane["intervals"]] == shown
+        speaker, task = event["facts"]["speaker"], event["facts"]["task"]
+        if event["kind"].endswith("positive"):
+            times = [
+                one["time_s"]
+                for one in EXPECTED["gold"][event["unit"]][f"{task}_positive_events"]
+                if one["speaker"] == speaker and one["time_s"] > event["anchor_s"]
+            ]
+            assert event["window"][1] == min([event["anchor_s"] + 3.0, *times])

@@ -133,7 +133,7 @@ floorkit.drawPlot = (figure) => {
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
     margin: { l: 60, r: 15, t: 25, b: 50 },
     height: 400,
-    showlegend: plot.series.length > 1,
+    showlegend: true,
     modebar: { bgcolor: "rgba(0,0,0,0)", color: "#808080", activecolor: "#2b7fc4" },
   };
   const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };

@@ -10,13 +10,16 @@ from floorkit.formats import reviews_measure
 from floorkit.formats.reviews_measure import Scope
 from floorkit_annotated.params import AnnotatedParams
 
+HEADLINE_HORIZON = 1
+"""The horizon of the headline figures, 0.2 s."""
+
 
 def scope(params: AnnotatedParams) -> Scope:
     """What annotated measures; the headline is 0.2 s at recall 0.8, beside the mean AP of each family."""
     return Scope(
         counts=("positive", "hard_negative", "invalid"),
         at_recall=("recall", "trigger_rate", "precision"),
-        headline=(("trigger_rate", 1), ("mean_ap", 0)),
+        headline=(("trigger_rate", HEADLINE_HORIZON), ("mean_ap", 0)),
         horizons=params.horizons,
         mean_ap=True,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from floorkit.core.sections import ColumnSpec, PlotSection, Section, TableSection
 from floorkit.core.values import Result
 from floorkit.formats.dense import horizon_seconds
+from floorkit.formats.recall_curves import recall_curves
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_examples import View, example_sections
 from floorkit.formats.reviews_line import POSITIVE_LABELS
@@ -25,7 +26,7 @@ from floorkit.formats.reviews_report import (
 )
 from floorkit.formats.reviews_tables import STATUSES
 from floorkit.numerics import recall_name
-from floorkit_annotated.measure import scope
+from floorkit_annotated.measure import HEADLINE_HORIZON, scope
 from floorkit_annotated.params import AnnotatedParams
 
 METRICS = (
@@ -58,6 +59,7 @@ def sections(result: Result) -> list[Section]:
         *empty_sessions(result),
         *_by_horizon(result, params),
         counts_table(result, what),
+        *recall_curves(result, HEADLINE_HORIZON, f"at {horizon_seconds(HEADLINE_HORIZON)} s"),
         *_plots(result, params),
         *example_sections(result, _view(params)),
         metrics_table(result, what, METRICS),
@@ -146,4 +148,4 @@ def _view(params: AnnotatedParams) -> View:
             for name, score in zip(names, scores, strict=True)
         }
 
-    return View(cells=(), scores=names, lines=lines, facts=facts, timeline_horizon=1)
+    return View(cells=(), scores=names, lines=lines, facts=facts, timeline_horizon=HEADLINE_HORIZON)

@@ -19,7 +19,7 @@ import numpy as np
 from floorkit.core.pool import Pool
 from floorkit.core.values import Coordinate, Figure, OperatingPoint, figure_key
 from floorkit.formats.dense import horizon_seconds
-from floorkit.numerics import rate, recall_name, whole_rows
+from floorkit.numerics import rate, recall_name
 from floorkit_competing_risk import frames
 from floorkit_competing_risk.counts import (
     TRIGGERS,
@@ -117,11 +117,10 @@ class Place:
 
 def places(strata: Sequence[str], params: CompetingRiskParams) -> list[Place]:
     """Every horizon, the whole first and then each of the strata (none where the manifest gives none)."""
-    headline = whole_rows(params.headline_horizon_seconds)
     found = []
     for horizon in range(params.horizons):
         at: At = {"horizon_s": horizon_seconds(horizon + 1), **params.coordinates}
-        found.append(Place(horizon, WHOLE, at, horizon + 1 == headline))
+        found.append(Place(horizon, WHOLE, at, horizon + 1 == params.headline_horizon))
         found += [Place(horizon, code, {**at, "stratum": name}, False) for code, name in enumerate(strata)]
     return found
 

@@ -53,6 +53,11 @@ class CompetingRiskParams(DenseParams):
     )
 
     @property
+    def headline_horizon(self) -> int:
+        """The headline horizon in rows of 0.2 s, from 1."""
+        return round(self.headline_horizon_seconds / 0.2)
+
+    @property
     def coordinates(self) -> dict[str, str]:
         """What a figure's name carries where timing or window are not the default ones."""
         chosen = {"decision_timing": self.decision_timing, "window": self.window}

@@ -20,6 +20,7 @@ from floorkit.core.sections import (
 )
 from floorkit.core.values import Figure, Result, RunResult, figure_key
 from floorkit.formats.dense import horizon_seconds
+from floorkit.formats.recall_curves import recall_curves
 from floorkit.numerics import recall_name
 from floorkit_competing_risk.counts import strata
 from floorkit_competing_risk.data import ALL
@@ -42,6 +43,7 @@ def sections(result: Result) -> list[Section]:
         _events_table(runs, params),
         _framewise_table(runs),
         _scored_events_table(result, params),
+        *recall_curves(result, params.headline_horizon, f"at {params.headline_horizon_seconds} s"),
         *_plots(runs, params),
         *timeline_sections(result, params),
         SummarySection({"runs": {one.run.name: one.summary() for one in runs}}),

@@ -1,28 +1,36 @@
 """Audit timelines: a seeded draw of candidates, row by row, to be checked by eye before results are believed.
 
-Drawn are N candidates a family over all statuses: in each status, at the headline horizon, in an order that
-the seed decides, and from the statuses in turn. The first run's statuses decide; every run is shown.
+Printed are N candidates a family over all statuses: in each status, at the headline horizon, in an order that
+the seed decides, and from the statuses in turn. The first run's statuses decide; every run is shown. The HTML
+report holds these and ``TIMELINE_CANDIDATES`` more a family, for whose draw negatives that trigger in any run
+count as a status of their own, since they are what an audit looks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from floorkit.core.sections import Lane, Section, TextSection, TimelineEvent, TimelineSection
 from floorkit.core.values import OperatingPoint, Result, RunResult, Table
 from floorkit.numerics import ROW_SECONDS, recall_name
 from floorkit_competing_risk import frames
-from floorkit_competing_risk.kernel import FAMILIES, INELIGIBLE, NO_ROW, RESPONSE, STATUSES
+from floorkit_competing_risk.kernel import FAMILIES, INELIGIBLE, NEGATIVE, NO_ROW, RESPONSE, STATUSES
 from floorkit_competing_risk.params import CompetingRiskParams
 
 ROWS_BEFORE = 5
 """Rows shown before the boundary."""
-AUDIT_ORDER = np.where(np.arange(len(STATUSES)) == INELIGIBLE, len(STATUSES), np.arange(len(STATUSES)))
-"""Where each status comes in a turn: as in ``STATUSES``, but ineligible last."""
+TIMELINE_CANDIDATES = 40
+"""Candidates a family that the HTML report shows whether or not any are printed."""
+FALSE_TRIGGER = len(STATUSES)
+"""Beside the codes of ``STATUSES``: a negative that triggers."""
+AUDIT_ORDER = np.arange(FALSE_TRIGGER + 1)
+AUDIT_ORDER[INELIGIBLE] = FALSE_TRIGGER + 1
+"""Where each status comes in a turn: as in ``STATUSES``, then negatives that trigger, ineligible last."""
 
 
 @attrs.frozen(eq=False)
@@ -52,7 +60,7 @@ class Seen:
     """What one run did with a candidate at the headline horizon.
 
     ``path`` is the forecast path (pred, never 1 - pred) from the source row, by target row; None where
-    invalid.
+    invalid. ``threshold`` is the run's at the headline recall.
     """
 
     run: str
@@ -60,51 +68,91 @@ class Seen:
     score: float | None
     triggered: bool | None
     path: Mapping[int, float | None]
+    threshold: float | None
 
 
 def timeline_sections(result: Result, params: CompetingRiskParams) -> list[Section]:
-    """The drawn candidates as text (timelines.txt) and as a timeline; nothing where none are asked for."""
+    """The drawn candidates as a timeline, and those that are asked for as text (timelines.txt)."""
     runs = [run for run in result.user_runs if run.pool.units]
-    if not params.audit_timelines or not runs:
+    if not runs:
         return []
-    horizon = round(params.headline_horizon_seconds / ROW_SECONDS)
-    drawn = list(_draw(runs[0], params, horizon, result.context.seed))
-    seen = [[_seen(run, one, params, horizon) for run in runs] for one in drawn]
+    seed, horizon = result.context.seed, params.headline_horizon
+    status = runs[0].pool.column("candidates", "status")[:, horizon - 1]
+    printed = _draw(runs[0], status, params.audit_timelines, seed)
+    shown = _draw(runs[0], _audit_strata(runs, status, params), TIMELINE_CANDIDATES, seed)
     texts, events = [], []
-    for one, by_run in zip(drawn, seen, strict=True):
-        present = [item for item in by_run if item is not None]
-        texts.append(_text(one, present, params, horizon))
+    for row in sorted({*printed, *shown}):
+        one = _drawn(runs[0], row, params)
+        present = [item for run in runs if (item := _seen(run, one, params, horizon)) is not None]
+        if row in printed:
+            texts.append((one.family, _text(one, present, params, horizon)))
         events += [_event(one, item, params, horizon) for item in present]
-    title = f"Audit timelines ({params.audit_timelines} a family, seed {result.context.seed})"
-    total = sum(len(runs[0].pool.table(index, "candidates")) for index in range(len(runs[0].pool.units)))
+    note = (
+        f"Statuses and scores at {params.headline_horizon_seconds} s. Drawn by seed {seed}, evenly over "
+        "statuses and false triggers: no picture of how frequent they are."
+    )
     return [
-        TextSection(title, "\n".join(texts), file="timelines.txt"),
-        TimelineSection(
-            title, events, total, note=f"Statuses and scores at {params.headline_horizon_seconds} s."
-        ),
+        *_printed(texts, params, seed),
+        TimelineSection("Audit timelines", events, _total(runs), note=note),
     ]
 
 
-def _draw(run: RunResult, params: CompetingRiskParams, horizon: int, seed: int) -> Iterator[Drawn]:
-    pool = run.pool
-    unit = pool.unit_index("candidates")
-    starts = np.flatnonzero(np.diff(unit, prepend=-1))
-    family, status = pool.column("candidates", "family"), pool.column("candidates", "status")
+def _printed(texts: Sequence[tuple[str, str]], params: CompetingRiskParams, seed: int) -> list[TextSection]:
+    """Texts of (family, candidate), by family; nothing where none are asked for."""
+    if not params.audit_timelines:
+        return []
+    ordered = [text for family in FAMILIES for of, text in texts if of == family]
+    title = f"Audit timelines as text ({params.audit_timelines} a family, seed {seed})"
+    return [TextSection(title, "\n".join(ordered), file="timelines.txt")]
+
+
+def _total(runs: Sequence[RunResult]) -> int:
+    """Candidates of all runs: what the timeline is a sample of."""
+    return sum(len(run.pool.column("candidates", "family")) for run in runs)
+
+
+def _audit_strata(
+    runs: Sequence[RunResult], status: NDArray[np.int8], params: CompetingRiskParams
+) -> NDArray[np.int8]:
+    """The first run's statuses, shape [N], with a code of its own for negatives that trigger in any run.
+
+    Runs that lack a session are left aside, since their rows are not those of the first run.
+    """
+    horizon = params.headline_horizon
+    family = runs[0].pool.column("candidates", "family")
+    fires = np.zeros(len(status), dtype=bool)
+    for run in runs:
+        scores = run.pool.column("candidates", "score")[:, horizon - 1]
+        if run.pool.units == runs[0].pool.units:
+            for code, name in enumerate(FAMILIES):
+                threshold = _threshold(run.points, name, horizon, params)
+                if threshold is not None:
+                    fires |= (family == code) & (scores >= threshold)
+    strata = status.copy()
+    strata[(status == NEGATIVE) & fires] = FALSE_TRIGGER
+    return strata
+
+
+def _draw(run: RunResult, strata: NDArray[np.int8], count: int, seed: int) -> set[int]:
+    """Rows of ``count`` candidates a family, taken from the strata in turn."""
+    family = run.pool.column("candidates", "family")
+    drawn: set[int] = set()
     for code in range(len(FAMILIES)):
         generator = np.random.default_rng([seed, code])
         rows = generator.permutation(np.flatnonzero(family == code))
         turn = np.empty(len(rows), dtype=np.int64)
-        for one in range(len(STATUSES)):
-            mine = status[rows, horizon - 1] == one
+        for one in np.unique(strata):
+            mine = strata[rows] == one
             turn[mine] = np.arange(np.count_nonzero(mine))
-        chosen = rows[np.lexsort((AUDIT_ORDER[status[rows, horizon - 1]], turn))][: params.audit_timelines]
-        for row in sorted(chosen.tolist()):
-            index = int(unit[row])
-            first_of_unit = int(starts[np.searchsorted(starts, row, side="right") - 1])
-            yield _drawn(run, index, row - first_of_unit, params)
+        drawn.update(rows[np.lexsort((AUDIT_ORDER[strata[rows]], turn))][:count].tolist())
+    return drawn
 
 
-def _drawn(run: RunResult, index: int, row: int, params: CompetingRiskParams) -> Drawn:
+def _drawn(run: RunResult, pooled_row: int, params: CompetingRiskParams) -> Drawn:
+    """The candidate at a row of the pooled table."""
+    unit = run.pool.unit_index("candidates")
+    index = int(unit[pooled_row])
+    row = pooled_row - int(np.searchsorted(unit, index))
     candidates, lanes = run.pool.table(index, "candidates"), run.pool.table(index, "frames")
     recording = np.flatnonzero(lanes["recording"] == candidates["recording"][row])
     return Drawn(
@@ -146,6 +194,7 @@ def _seen(run: RunResult, one: Drawn, params: CompetingRiskParams, horizon: int)
         score=score if is_scored else None,
         triggered=score >= threshold if is_scored and threshold is not None else None,
         path=path,
+        threshold=threshold,
     )
 
 
@@ -213,6 +262,10 @@ def _cell(path: Mapping[int, float | None], row: int) -> str:
 def _event(one: Drawn, item: Seen, params: CompetingRiskParams, horizon: int) -> TimelineEvent:
     start, stop = _window(one, params, horizon)
     rows = {name: one[name] for name in ("boundary", "source", "outcome", "competing") if one[name] != NO_ROW}
+    facts = {"recording": one["recording"], **{f"{name}_row": row for name, row in rows.items()}}
+    is_response = one["family"] == RESPONSE
+    words = "pred" if is_response else "1 - pred"
+    path = {row: p if p is None or is_response else 1.0 - p for row, p in item.path.items()}
     return TimelineEvent(
         id=f"{one.family} {one.session} {one['boundary']}",
         unit=one.session,
@@ -227,11 +280,15 @@ def _event(one: Drawn, item: Seen, params: CompetingRiskParams, horizon: int) ->
         window=(_seconds(start), _seconds(stop + 1)) if start <= stop else None,
         competing_s=None if one["competing"] == NO_ROW else _seconds(one["competing"]),
         outcome_s=None if one["outcome"] == NO_ROW else _seconds(one["outcome"]),
-        facts={"recording": one["recording"], **{f"{name}_row": row for name, row in rows.items()}},
+        facts={**facts, "threshold": item.threshold},
         lanes=[
             Lane("others", _intervals(one, "others"), role="activity"),
             Lane("wearer", _intervals(one, "wearer"), role="activity"),
-            Lane("forecast", path=[(_seconds(row), value) for row, value in item.path.items()], role="score"),
+            Lane(
+                f"scores ({words})",
+                path=[(_seconds(row), value) for row, value in path.items()],
+                role="score",
+            ),
         ],
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from floorkit.core.sections import ColumnSpec, PlotSection, Section, TableSection
 from floorkit.core.values import Result
 from floorkit.formats.dense import horizon_seconds
+from floorkit.formats.recall_curves import recall_curves
 from floorkit.formats.reviews import FAMILIES
 from floorkit.formats.reviews_examples import View, example_sections
 from floorkit.formats.reviews_line import ORIGINS
@@ -73,6 +74,7 @@ def sections(result: Result) -> list[Section]:
         *empty_sessions(result),
         _shown(result, params),
         counts_table(result, SCOPE),
+        *recall_curves(result, 0, note=f"The score is an {SCORE}."),
         *_plots(result, params),
         *example_sections(result, _view(params)),
         metrics_table(result, SCOPE, METRICS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,9 @@ def distributions(result: Result) -> list[Section]:
     made: list[Section] = []
     if sweeps:
         made.append(_sweep_table(sweeps))
-        made += [_sweep_plot(result, sweeps, task) for task in TASKS if any(of == task for _, of in sweeps)]
+        for task in TASKS:
+            if any(of == task for _, of in sweeps):
+                made += [_curve_plot(result, sweeps, task), _threshold_plot(result, sweeps, task)]
     made.append(_histogram_table(result))
     made += [_histogram_plot(result, task) for task in TASKS]
     return made
@@ -65,28 +67,73 @@ def _sweep_table(sweeps: dict[tuple[str, Task], Sweep]) -> TableSection:
     )
 
 
-def _sweep_plot(result: Result, sweeps: dict[tuple[str, Task], Sweep], task: Task) -> PlotSection:
+def _theta(run: RunResult, task: Task) -> float | None:
+    """The chosen threshold; None where there is none."""
+    return next((point.threshold for point in run.points if point.at["task"] == task), None)
+
+
+def attainable(rows: Sequence[Mapping[str, Any]], theta: float | None) -> list[Mapping[str, Any]]:
+    """The sweep rows with more recall than any row of a lower or equal FP rate, by FP rate, and ``theta``'s.
+
+    Recall and FP rate do not rise together as the threshold falls (an event is a rising edge, and two seconds
+    must pass after each), so the rows in order of threshold go back and forth. These are what a budget can
+    buy. The chosen row (``theta``) has the highest recall within the budget, but of several such rows the
+    lowest threshold, so that it may stand to the right of the first.
+    """
+    known = [row for row in rows if row["recall"] is not None and row["fp_rate"] is not None]
+    kept: list[Mapping[str, Any]] = []
+    for row in sorted(known, key=lambda row: (row["fp_rate"], -row["recall"], row["theta"])):
+        if not kept or row["recall"] > kept[-1]["recall"] or row["theta"] == theta:
+            kept.append(row)
+    return kept
+
+
+def _curve_plot(result: Result, sweeps: dict[tuple[str, Task], Sweep], task: Task) -> PlotSection:
+    """Recall that each FP rate can buy, and where runs of committed events and controls stand."""
     series = []
-    for (name, of), sweep in sweeps.items():
-        if of != task:
-            continue
-        rows = sweep.rows()
-        theta = next((p.threshold for p in result.runs[name].points if p.at["task"] == task), None)
-        series.append(
-            Series(
-                name,
-                [row["fp_rate"] for row in rows],
-                [row["recall"] for row in rows],
-                texts=[f"threshold {row['theta']:.4g}" for row in rows],
-                marked=[index for index, row in enumerate(rows) if row["theta"] == theta],
-            )
-        )
+    for name, run in result.runs.items():
+        if (name, task) in sweeps:
+            theta = _theta(run, task)
+            rows = attainable(sweeps[name, task].rows(), theta)
+            texts = [f"threshold {row['theta']:.4g}" for row in rows]
+            marked = [index for index, row in enumerate(rows) if row["theta"] == theta]
+            x, y = [row["fp_rate"] for row in rows], [row["recall"] for row in rows]
+        else:
+            x, y = [[run.figure(one, task=task).value] for one in ("fp_rate", "recall")]
+            texts, marked = ["committed events, on the evaluated conversations"], []
+            if x[0] is None or y[0] is None:
+                continue
+        series.append(Series(name, x, y, control=run.control, texts=texts, marked=marked))
     return PlotSection(
         f"Recall against FP rate over thresholds, {TASK_NAMES[task]}",
         "FP rate",
         "recall",
         series,
-        note="On the conversations that thresholds were chosen on; the chosen threshold is marked.",
+        kind="step",
+        note="The highest recall at each FP rate, on the conversations that thresholds were chosen on; all "
+        "thresholds stand in sweep.csv. Single points are runs of committed events, on the evaluated "
+        "conversations.",
+    )
+
+
+def _threshold_plot(result: Result, sweeps: dict[tuple[str, Task], Sweep], task: Task) -> PlotSection:
+    series = []
+    for (name, of), sweep in sweeps.items():
+        if of == task:
+            rows, theta = sweep.rows(), _theta(result.runs[name], task)
+            thetas = [row["theta"] for row in rows]
+            marked = [index for index, one in enumerate(thetas) if one == theta]
+            series += [
+                Series(f"{name}, {words}", thetas, [row[figure] for row in rows], marked=marked)
+                for figure, words in (("recall", "recall"), ("fp_rate", "FP rate"))
+            ]
+    return PlotSection(
+        f"Recall and FP rate by threshold, {TASK_NAMES[task]}",
+        "threshold",
+        "rate",
+        series,
+        note="On the conversations that thresholds were chosen on; the FP rate may be at most "
+        f"{result.context.params.fp_budget:g}.",
     )
 
 

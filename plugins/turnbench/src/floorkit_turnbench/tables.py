@@ -12,6 +12,9 @@ candidate threshold. So one way of calibrating, measuring and reporting serves b
 ``sweep``
     One row for each task and threshold: ``task``, ``theta_index``, ``theta`` (NaN for committed events),
     ``tp``, ``fp``, ``false_int``.
+``consensus``
+    One row for each accepted event of the label view: ``label_class`` (code), ``speaker``, ``start_s``,
+    ``end_s``; for audit timelines.
 ``annotations``
     One row: how many annotated events were ``kept``, and how many ``dropped`` for a label outside the table.
 """
@@ -23,9 +26,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from floorkit.core.values import Table
+from floorkit_turnbench.consensus import consensus
 from floorkit_turnbench.conversation import TASKS, Conversation, Gold, Spans, Task, Times
 from floorkit_turnbench.gold import OFFICIAL_SETS
 from floorkit_turnbench.kernel import false_interruptions, score_task
+from floorkit_turnbench.labels import CLASSES
 from floorkit_turnbench.thresholds import ConversationSweep, latencies_ms, sweep_conversation
 
 if TYPE_CHECKING:
@@ -47,6 +52,7 @@ def score_unit(conversation: Conversation, gold: Gold, prediction: Prediction) -
     sets: list[Spans] = [getattr(gold.task(task), part) for _, task, part in OFFICIAL_SETS]
     offsets = np.concatenate(([0], np.cumsum([len(spans) for spans in sets])))
     everything = Spans.join(sets)
+    agreed = consensus(conversation, "label")
     fired: list[dict[str, NDArray[Any]]] = []
     sweeps: list[dict[str, NDArray[Any]]] = []
     for code, task in enumerate(TASKS):
@@ -98,6 +104,15 @@ def score_unit(conversation: Conversation, gold: Gold, prediction: Prediction) -
         ),
         "fired": Table(_stacked(fired, FIRED_COLUMNS), {"task": TASKS}),
         "sweep": Table(_stacked(sweeps, SWEEP_COLUMNS), {"task": TASKS}),
+        "consensus": Table(
+            {
+                "label_class": agreed.label_class,
+                "speaker": agreed.accepted.speaker,
+                "start_s": agreed.accepted.start,
+                "end_s": agreed.accepted.end,
+            },
+            {"label_class": CLASSES},
+        ),
         "annotations": Table(
             {
                 "kept": np.array([sum(len(track) for track in conversation.tracks.values())]),

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from floorkit.core.sections import Lane, TimelineEvent, TimelineSection
-from floorkit.core.values import Result, RunResult
+from floorkit.core.values import Result, RunResult, Table
 from floorkit_turnbench.conversation import TASKS, Spans, Task
 from floorkit_turnbench.events import Outcomes, outcomes
 from floorkit_turnbench.kernel import EARLY_S, windows
 from floorkit_turnbench.tables import set_code
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from floorkit.core.pool import Pool
+
+Role = Literal["gold", "excluded"]
 
 MOST = 12
 """Events shown for each run, task and kind of outcome."""
@@ -38,7 +43,9 @@ def timeline(result: Result) -> TimelineSection:
         "Events to audit",
         events,
         total,
-        note=f"For each run and task up to {MOST} misses, false fires and hits with the longest latency.",
+        note=f"For each run and task up to {MOST} misses, false fires and hits with the longest latency. "
+        "Consensus: what at least two annotators agree on. Predictions: those that claim a positive or fire "
+        "on a negative; others are not scored.",
     )
 
 
@@ -93,32 +100,39 @@ def _window(found: Outcomes, row: int) -> tuple[float, float]:
 
 
 def _lanes(pool: Pool, task: Task, found: Outcomes, unit: int, shown: tuple[float, float]) -> list[Lane]:
-    table = pool.table(unit, "gold")
+    """For each speaker the consensus, the task's gold and what the run did; the same lanes for all."""
+    gold, consensus = pool.table(unit, "gold"), pool.table(unit, "consensus")
+    classes = consensus.categories["label_class"]
     lanes = []
-    inside = (table["end_s"] >= shown[0]) & (table["start_s"] <= shown[1])
-    for part, name in (("positives", "event"), ("negatives", "negative"), ("excluded", "excluded")):
-        for speaker in (1, 2):
-            rows = np.flatnonzero(
-                inside & (table["set"] == set_code(task, part)) & (table["speaker"] == speaker)
-            )
-            if len(rows):
-                spans = zip(table["start_s"][rows].tolist(), table["end_s"][rows].tolist(), strict=True)
-                lanes.append(
-                    Lane(
-                        f"speaker {speaker} {name}",
-                        tuple((start, end, "") for start, end in spans),
-                        role="excluded" if part == "excluded" else "gold",
-                    )
-                )
     for speaker in (1, 2):
+        agreed = _inside(consensus, consensus["speaker"] == speaker, shown)
+        texts = [classes[code] for code in consensus["label_class"][agreed]]
+        lanes.append(Lane(f"speaker {speaker} consensus", _intervals(consensus, agreed, texts)))
+        for part in ("positives", "negatives", "excluded"):
+            own = (gold["set"] == set_code(task, part)) & (gold["speaker"] == speaker)
+            rows = _inside(gold, own, shown)
+            role: Role = "excluded" if part == "excluded" else "gold"
+            lanes.append(Lane(f"speaker {speaker} {part}", _intervals(gold, rows), role=role))
         fired = (found.unit == unit) & (found.speaker == speaker) & found.fired
-        times = found.time_s[fired & (found.time_s >= shown[0]) & (found.time_s <= shown[1])]
-        if len(times):
-            lanes.append(
-                Lane(
-                    f"speaker {speaker} scored predictions",
-                    tuple((time, time, "") for time in sorted(times.tolist())),
-                    role="prediction",
-                )
+        times = sorted(found.time_s[fired & (found.time_s >= shown[0]) & (found.time_s <= shown[1])].tolist())
+        lanes.append(
+            Lane(
+                f"speaker {speaker} predictions",
+                tuple((time, time, "") for time in times),
+                role="prediction",
             )
+        )
     return lanes
+
+
+def _inside(table: Table, own: NDArray[np.bool_], shown: tuple[float, float]) -> NDArray[np.intp]:
+    """Rows of ``own`` that touch the stretch ``shown``, in order of time."""
+    rows = np.flatnonzero(own & (table["end_s"] >= shown[0]) & (table["start_s"] <= shown[1]))
+    return rows[np.argsort(table["start_s"][rows], kind="stable")]
+
+
+def _intervals(
+    table: Table, rows: NDArray[np.intp], texts: Sequence[str] = ()
+) -> tuple[tuple[float, float, str], ...]:
+    starts, ends = table["start_s"][rows].tolist(), table["end_s"][rows].tolist()
+    return tuple(zip(starts, ends, texts or [""] * len(rows), strict=True))
