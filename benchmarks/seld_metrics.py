@@ -40,6 +40,12 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return made, process_time() - started
 
 
+def best_of_three(work: Callable[[], Any]) -> tuple[Any, float]:
+    """For what takes less than a second or three: the quickest of three times."""
+    made, seconds = timed(work)
+    return made, min(seconds, timed(work)[1], timed(work)[1])
+
+
 def speed(frames: int) -> None:
     from floorkit_seld_metrics import reference
     from floorkit_seld_metrics.coco_matching import match_masks
@@ -51,12 +57,12 @@ def speed(frames: int) -> None:
         size = predictions.stat().st_size / 1e6
 
         gold = read_document(labels, labels.name, scored=False).annotations
-        document, parsing = timed(lambda: read_document(predictions, predictions.name, scored=True))
+        document, parsing = best_of_three(lambda: read_document(predictions, predictions.name, scored=True))
         soft, soft_time = timed(lambda: match_soft_maps(gold, document.annotations))
         coco, coco_time = timed(lambda: match_masks(gold, document.annotations))
 
         raw_gold = reference.load(labels)
-        raw, plain_parsing = timed(lambda: reference.load(predictions))
+        raw, plain_parsing = best_of_three(lambda: reference.load(predictions))
         recordings = [(raw_gold, raw)]
         points = sum(len(polygon) for one in raw for polygon in one["segmentation"])
         print(f"{frames} frames, {size:.1f} MB, {len(raw)} predictions of {points / len(raw):.0f} points")

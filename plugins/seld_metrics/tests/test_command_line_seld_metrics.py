@@ -349,10 +349,10 @@ for path in sorted(Path(options.exp_dir, "inference_outputs").glob("*_inference.
     recordings.append((reference.load(labels), reference.load(path)))
 found = reference.coco_figures(recordings)
 lines = [
-    f"Mask mAP  (IoU) : {found['class_aware'][-1]:.4f}",
+    f"  Mask mAP  (IoU 0.50:0.95)  : {found['class_aware'][-1]:.4f}",
     f"Pearson r (alignment) : {found['pearson_r']:.4f}",
     f"Distance MAPE (Relative) : {found['distance_mape_percent']:.2f} %",
-    "PER-CLASS Mask mAP:",
+    "  PER-CLASS Mask mAP:",
 ]
 for number, ap in enumerate(found["class_aware"][:13]):
     lines.append(f"  class {number} : " + (f"{ap:.4f}" if ap == ap else "  N/A  "))

@@ -232,7 +232,8 @@ def _point_count(structure: bytes) -> int | None:
 
 
 def _polygons(segmentation: Any, lengths: list[int]) -> tuple[Polygon, ...]:
-    values = np.frombuffer(segmentation.as_buffer(of_type="d"), dtype=np.float64)
+    # A copy has exactly the size that it needs; the parser's buffer has room to grow.
+    values = np.frombuffer(segmentation.as_buffer(of_type="d"), dtype=np.float64).copy()
     values.flags.writeable = False
     bounds = np.cumsum([0, *lengths])
     polygons = tuple(values[3 * start : 3 * stop].reshape(-1, 3) for start, stop in pairwise(bounds))

@@ -13,7 +13,7 @@ rounding, so it is added point by point. Points off the grid are summed directly
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -103,32 +103,47 @@ def _weights(elevation: float, azimuth: float, rows: slice, columns: slice) -> M
 
 
 @frozen(eq=False)
-class _RowKernel:
-    """What a point of one row adds, as spectra along azimuth.
+class _Kernels:
+    """What points on the grid add to a map, for every row of points.
 
-    ``spectrum`` [R, 181] belongs to the map's ``rows``; the window is symmetric in azimuth, so that it
-    is real. ``times`` [361, 360] says how often the window of a point at x has a column, where that is
-    not what the spectrum has for every x.
+    Parameters
+    ----------
+    spectra
+        Shape [181, 180, 181]: azimuth frequency, row of the map, row of the point. A window is symmetric
+        in azimuth, so that its spectrum is real. 47 MB.
+    first_row, stop_row
+        Rows of the map that a row of points reaches, shape [181].
+    times
+        For rows whose windows are the whole circle: how often the window of a point at x has a column,
+        shape [361, 360]; the spectrum has every column once.
     """
 
-    rows: slice
-    spectrum: NDArray[np.float64]
-    times: NDArray[np.int64] | None
+    spectra: NDArray[np.float64]
+    first_row: NDArray[np.int64]
+    stop_row: NDArray[np.int64]
+    times: Mapping[int, NDArray[np.int64]]
 
 
 @cache
-def _row_kernel(y: int) -> _RowKernel:
+def _kernels() -> _Kernels:
+    """Every row's kernel; computed once in a process."""
     places = np.arange(WIDTH + 1)
-    windows = PointWindows.of(places.astype(np.float64), np.full(WIDTH + 1, float(y)))
-    before, behind = places - windows.first, windows.stop - 1 - places
-    reach = int(before[0])
-    is_plain = bool((before == reach).all() and (behind == reach).all()) and 2 * reach < WIDTH
-    rows = slice(int(windows.first_row[0]), int(windows.stop_row[0]))
-    unit = _weights(float(windows.elevation[0]), _AZIMUTH[0], rows, slice(None))
-    if is_plain:
-        unit[:, reach + 1 : WIDTH - reach] = 0.0
-    times = None if is_plain else np.stack([windows.times(column) for column in range(WIDTH)], axis=1)
-    return _RowKernel(rows, np.ascontiguousarray(np.fft.rfft(unit, axis=1).real), times)
+    ends = np.zeros((2, HEIGHT + 1), dtype=np.int64)
+    spectra = np.zeros((WIDTH // 2 + 1, HEIGHT, HEIGHT + 1))
+    times = {}
+    for y in range(HEIGHT + 1):
+        windows = PointWindows.of(places.astype(np.float64), np.full(WIDTH + 1, float(y)))
+        rows = slice(int(windows.first_row[0]), int(windows.stop_row[0]))
+        unit = _weights(float(windows.elevation[0]), _AZIMUTH[0], rows, slice(None))
+        before, behind = places - windows.first, windows.stop - 1 - places
+        reach = int(before[0])
+        if (before == reach).all() and (behind == reach).all() and 2 * reach < WIDTH:
+            unit[:, reach + 1 : WIDTH - reach] = 0.0
+        else:
+            times[y] = np.stack([windows.times(column) for column in range(WIDTH)], axis=1)
+        spectra[:, rows, y] = np.fft.rfft(unit, axis=1).real.T
+        ends[:, y] = rows.start, rows.stop
+    return _Kernels(spectra, ends[0], ends[1], times)
 
 
 def energy_map(polygons: Sequence[Polygon]) -> Map:
@@ -150,30 +165,31 @@ def _add_gridded(result: Map, points: NDArray[np.float64]) -> None:
     x, y = points[:, 0].astype(np.intp), points[:, 1].astype(np.intp)
     size = (HEIGHT + 1) * WIDTH
     energy = np.bincount(y * WIDTH + x % WIDTH, weights=points[:, 2], minlength=size).reshape(-1, WIDTH)
-    occupied = np.flatnonzero(energy.any(axis=1)).tolist()
-    spectra = np.zeros((HEIGHT, WIDTH // 2 + 1), dtype=np.complex128)
-    touched = np.zeros(HEIGHT, dtype=bool)
-    product = np.empty_like(spectra)
-    for row, spectrum in zip(occupied, np.fft.rfft(energy[occupied], axis=1), strict=True):
-        kernel = _row_kernel(row)
-        spectra[kernel.rows] += np.multiply(kernel.spectrum, spectrum, out=product[kernel.rows])
-        touched[kernel.rows] = True
-        if kernel.times is not None:
+    occupied = np.flatnonzero(energy.any(axis=1))
+    if not len(occupied):
+        return
+    kernels = _kernels()
+    of_points = slice(occupied[0], occupied[-1] + 1)
+    of_map = slice(kernels.first_row[occupied[0]], kernels.stop_row[occupied[-1]])
+    spectra = np.ascontiguousarray(np.fft.rfft(energy[of_points], axis=1).T)
+    mixed = kernels.spectra[:, of_map, of_points] @ spectra.view(np.float64).reshape(*spectra.shape, 2)
+    result[of_map] += np.fft.irfft(mixed.view(np.complex128)[..., 0].T, n=WIDTH, axis=1)
+    for row in occupied.tolist():
+        if row in kernels.times:
             here = y == row
-            _correct(result, kernel, x[here], float(row), points[here, 2])
-    result[touched] += np.fft.irfft(spectra[touched], n=WIDTH, axis=1)
+            _correct(result, kernels.times[row], x[here], float(row), points[here, 2])
 
 
 def _correct(
-    result: Map, kernel: _RowKernel, x: NDArray[np.intp], y: float, intensity: NDArray[np.float64]
+    result: Map, times: NDArray[np.int64], x: NDArray[np.intp], y: float, intensity: NDArray[np.float64]
 ) -> None:
-    """Add what a whole-circle window has twice, take away what it lacks."""
-    assert kernel.times is not None
+    """Add what the whole-circle windows of points of row ``y`` have twice, take away what they lack."""
     windows = PointWindows.of(x.astype(np.float64), np.full(len(x), y))
-    for point, column in np.argwhere(kernel.times[x] != 1).tolist():
+    for point, column in np.argwhere(times[x] != 1).tolist():
+        rows = slice(int(windows.first_row[point]), int(windows.stop_row[point]))
         pixel = slice(column, column + 1)
-        weight = _weights(windows.elevation[point], windows.azimuth[point], kernel.rows, pixel)
-        result[kernel.rows, pixel] += (kernel.times[x[point], column] - 1) * intensity[point] * weight
+        weight = _weights(windows.elevation[point], windows.azimuth[point], rows, pixel)
+        result[rows, pixel] += (times[x[point], column] - 1) * intensity[point] * weight
 
 
 def _add_directly(result: Map, points: NDArray[np.float64]) -> None:

@@ -235,10 +235,10 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 _SUMMARY = {
-    "mask mAP": r"Mask mAP .*?:\s*(\S+)",
-    "mask AP50": r"Mask AP50.*?:\s*(\S+)",
-    "Pearson r": r"Pearson r .*?:\s*(\S+)",
-    "distance MAPE": r"Distance MAPE.*?:\s*(\S+)",
+    "mask mAP": r"Mask mAP\s+\(.*\)\s*:\s*(\S+)",
+    "mask AP50": r"Mask AP50\s+\(.*\)\s*:\s*(\S+)",
+    "Pearson r": r"Pearson r\s+\(.*\)\s*:\s*(\S+)",
+    "distance MAPE": r"Distance MAPE\s+\(.*\)\s*:\s*(\S+)",
 }
 
 
@@ -249,7 +249,7 @@ def _read_summary(text: str) -> dict[str, Number]:
         match = re.search(pattern, text)
         found[name] = _number(match.group(1)) if match else None
     _, _, classes = text.partition("PER-CLASS")
-    values = re.findall(r"^\s+\S.*?:\s*(\S+)\s*$", classes, re.MULTILINE)
+    values = re.findall(r"^[ \t]+\S.*:[ \t]*(\S+)[ \t]*$", classes, re.MULTILINE)
     for name, value in zip(CLASS_NAMES, values, strict=True):
         found[f"mAP, {name}"] = _number(value)
     return found
