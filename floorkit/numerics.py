@@ -164,6 +164,8 @@ def recall_name(recall: float) -> str:
 
 
 def whole_rows(seconds: float) -> int | None:
-    """Number of 0.2 s rows in a duration; None where it is no whole multiple (within 1e-9)."""
+    """Number of 0.2 s rows in a duration; None where it is no whole multiple (within 1e-9), or not finite."""
+    if not math.isfinite(seconds):
+        return None
     rows = round(seconds / ROW_SECONDS)
     return rows if abs(rows * ROW_SECONDS - seconds) <= 1e-9 else None

@@ -95,7 +95,10 @@ def test_percentiles_interpolate_linearly(values: list[float], percent: float) -
     assert found == pytest.approx(float(np.percentile(values, percent, method="linear")))
 
 
-@pytest.mark.parametrize(("seconds", "rows"), [(0.6, 3), (2.0, 10), (1.4, 7), (0.5, None), (0.2000001, None)])
+@pytest.mark.parametrize(
+    ("seconds", "rows"),
+    [(0.6, 3), (2.0, 10), (1.4, 7), (0.5, None), (0.2000001, None), (math.nan, None), (math.inf, None)],
+)
 def test_durations_are_whole_rows(seconds: float, rows: int | None) -> None:
     assert numerics.whole_rows(seconds) == rows
 

@@ -17,6 +17,8 @@ from floorkit.formats.dense import MISSING, load_prediction
 from floorkit.formats.honesty import session_rules
 
 FORMATS = ("dense", "rttm")
+SESSION_NAME = "the name of a file without its suffix"
+"""What a session's name must be; :func:`is_session_name` tells."""
 
 
 @attrs.frozen
@@ -118,10 +120,15 @@ def _format_problems(table: DenseTable, where: str) -> list[Problem]:
 
 def _name_problems(table: DenseTable, where: str) -> list[Problem]:
     return [
-        Problem("not a session name", where, repr(name), "the name of a file without its suffix")
+        Problem("not a session name", where, repr(name), SESSION_NAME)
         for name in (*table.sessions, *table.calibration_sessions)
-        if not name or "/" in name or "\\" in name or name in {".", ".."}
+        if not is_session_name(name)
     ]
+
+
+def is_session_name(name: str) -> bool:
+    """Whether ``name`` can name the files of a session in one folder."""
+    return bool(name) and "/" not in name and "\\" not in name and name not in {".", ".."}
 
 
 def _gold_source(context: Context, table: DenseTable, session: str) -> tuple[Source, list[Problem]]:

@@ -249,10 +249,14 @@ def _parse(found: _Findings, number: int, line: bytes) -> dict[str, Any] | None:
         )
         return None
     try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         record = _DECODER.decode(text)
     except DuplicateKeyError as error:
         found.add(number, None, Problem("key given twice", found=str(error), expected="every key once"))
+    except json.JSONDecodeError as error:
+        # a column of this line: the decoder counts lines from its own start
+        told = f"{error.msg} at column {error.pos + 1}"
+        found.add(number, None, Problem("broken line", found=told, expected=expected))
     except (ValueError, RecursionError) as error:
         found.add(number, None, Problem("broken line", found=str(error), expected=expected))
     else:

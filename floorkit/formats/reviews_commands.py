@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +69,7 @@ def stats(file: Path, as_json: bool) -> None:
         for key, value in table.items():
             cells = value if isinstance(value, dict) else {"": value}
             told = "  ".join(f"{inner} {number}".strip() for inner, number in cells.items())
-            click.echo(f"  {key:<{width}}  {told}")
+            click.echo(_wrapped(f"  {key:<{width}}  ", told))
 
 
 @reviews.command()
@@ -148,15 +150,16 @@ def agreement(a: Path, b: Path, cluster: Any, resamples: int, seed: int, as_json
         return
     click.echo(f"A {a}\nB {b}\n")
     click.echo(
-        f"{total} events reviewed by both; {found.unreviewed} shared events not reviewed by both; "
+        f"{total} events reviewed by both; {found.unreviewed} shared events not reviewed by both\n"
         f"only in A {found.only_a}, only in B {found.only_b}"
     )
-    width = max(map(len, JUDGED))
+    width = max(map(len, JUDGED)) + 4
+    cell = max(4, len(str(found.matrix.max()))) + 2
     click.echo(
-        f"\n{'A (rows), B (columns)':<{width + 2}}" + "".join(f"{label:>{width + 2}}" for label in JUDGED)
+        f"\n{'A (rows), B (columns)':<{width}}" + "".join(f"{k:>{cell}}" for k in range(1, len(JUDGED) + 1))
     )
-    for label, row in zip(JUDGED, found.matrix.tolist(), strict=True):
-        click.echo(f"{label:<{width + 2}}" + "".join(f"{number:>{width + 2}}" for number in row))
+    for k, (label, row) in enumerate(zip(JUDGED, found.matrix.tolist(), strict=True), start=1):
+        click.echo(f"{k} {label:<{width - 2}}" + "".join(f"{number:>{cell}}" for number in row))
     same = int(found.matrix.trace())
     percent = "none" if found.agreement is None else f"{100 * found.agreement:.1f} % ({same}/{total})"
     kappa = f"none ({found.reason})" if found.kappa is None else f"{found.kappa:.3f}"
@@ -204,7 +207,7 @@ def recall_audit(
     from floorkit.core.sections import to_json
     from floorkit.formats.reviews_agreement import Resampling, candidate_recall
 
-    frames = round(tolerance * 20)
+    frames = round(tolerance * 20) if math.isfinite(tolerance) else -1
     if frames < 0 or abs(frames - tolerance * 20) > 1e-9:
         expected = "a whole number of 20 Hz frames (0.05 s), from 0"
         raise ManifestError(Problem("wrong tolerance", "--tolerance", repr(tolerance), expected))
@@ -240,6 +243,19 @@ def _read(path: Path) -> Reviews:
     from floorkit.formats.reviews_line import Demands
 
     return sound_reviews(path, str(path), Demands())
+
+
+def _wrapped(head: str, text: str) -> str:
+    """``text`` behind ``head``, folded between its double spaces at the width of the terminal."""
+    room = max(20, shutil.get_terminal_size().columns - len(head))
+    lines = [""]
+    for part in text.split("  "):
+        joined = f"{lines[-1]}  {part}" if lines[-1] else part
+        if len(joined) <= room:
+            lines[-1] = joined
+        else:
+            lines.append(part)
+    return head + ("\n" + " " * len(head)).join(lines)
 
 
 def _plain(_: Any, __: Any, value: Any) -> Any:

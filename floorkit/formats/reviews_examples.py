@@ -70,9 +70,9 @@ def example_sections(result: Result, view: View) -> list[Section]:
     if count:
         title = f"Event examples: up to {count} of each label and run, chosen by the seed"
         legend = (
-            "Row t covers 0.2 t .. 0.2 (t + 1) s; frames count at 20 Hz, frame // 4 is the row. W and O: "
-            "wearer and others active. > marks the rows that are scored; valid: 1 for every cell that may be "
-            "used.\n"
+            "Row t covers 0.2 t .. 0.2 (t + 1) s; frames count at 20 Hz, frame // 4 is the row.\n"
+            "W and O: wearer and others active. > marks the rows that are scored;\n"
+            "valid: 1 for every cell that may be used, by horizon.\n"
         )
         text = legend + "\n" + "\n\n".join(blocks) + "\n"
         made.append(TextSection(title, text, file="event_examples.txt"))

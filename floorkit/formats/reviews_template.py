@@ -26,6 +26,7 @@ from attrs import frozen
 from floorkit.core.errors import InputError, ManifestError, Problem, raise_problems
 from floorkit.core.paths import child
 from floorkit.formats.dense import OTHERS, WEARER, Targets, read_activity, read_recordings
+from floorkit.formats.dense_dataset import SESSION_NAME, is_session_name
 from floorkit.formats.reviews_line import FRAMES_PER_ROW
 
 CLASSES = 3
@@ -53,6 +54,9 @@ def read_targets(folder: Path, sessions: Sequence[str]) -> Iterator[Targets]:
     problems: list[Problem] = []
     targets = []
     for name in names:
+        if not is_session_name(name):
+            problems.append(Problem("not a session name", repr(name), expected=SESSION_NAME))
+            continue
         try:
             activity = read_activity(child(folder, f"{name}.npy"), CLASSES, folder.parent)
             recordings = child(folder, f"{name}.recordings.json")
@@ -147,8 +151,13 @@ def write_lines(path: Path, lines: Iterator[dict[str, Any]], replace: bool) -> i
     Raises
     ------
     ManifestError
-        Where the file exists and is not to be replaced: it may hold a person's reviews.
+        Where the file exists and is not to be replaced (it may hold a person's reviews), is no plain file,
+        or its folder does not exist.
     """
+    if not path.parent.is_dir():
+        raise ManifestError(Problem("no such folder", str(path.parent), expected="a folder for the file"))
+    if path.exists() and not path.is_file():
+        raise ManifestError(Problem("not a plain file", str(path), expected="a file's name"))
     if path.exists() and not replace:
         remedy = "choose another --output, or say --replace to lose what stands in it"
         raise ManifestError(Problem("the file exists", str(path), expected="a new file", remedy=remedy))

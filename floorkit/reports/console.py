@@ -31,8 +31,8 @@ def plain_table() -> Table:
 def print_table(console: Console, columns: Sequence[ColumnSpec], rows: Sequence[Sequence[str]]) -> None:
     """Print cells as one table, or, where it is wider than the console, as several below each other.
 
-    Each part repeats the leading text columns, which tell the rows apart. Words are never broken unless one
-    alone is wider than ``WIDEST_TEXT``.
+    Each part repeats the leading columns that tell the rows apart. Words are never broken unless one alone
+    is wider than ``WIDEST_TEXT``.
     """
     numeric = [column.kind in NUMERIC for column in columns]
     headings = [cells.column_heading(column) for column in columns]
@@ -43,7 +43,7 @@ def print_table(console: Console, columns: Sequence[ColumnSpec], rows: Sequence[
             for index, heading in enumerate(headings)
         )
     ]
-    keys = numeric.index(True) if True in numeric else len(columns)
+    keys = _key_columns(numeric, rows)
     for number, part in enumerate(_parts(widths, keys, console.width)):
         if number:
             console.print()
@@ -59,6 +59,16 @@ def print_table(console: Console, columns: Sequence[ColumnSpec], rows: Sequence[
         for row in rows:
             table.add_row(*(Text(row[index]) for index in part))
         console.print(table)
+
+
+def _key_columns(numeric: Sequence[bool], rows: Sequence[Sequence[str]]) -> int:
+    """How many leading columns a reader needs to know a row by: the text columns, and as many numbers behind
+    them (a horizon, a requested recall) as make the rows differ, if any do."""
+    texts = numeric.index(True) if True in numeric else len(numeric)
+    for count in range(texts, len(numeric)):
+        if len({tuple(row[:count]) for row in rows}) == len(rows):
+            return count
+    return texts
 
 
 def _parts(widths: Sequence[int], keys: int, room: int) -> list[list[int]]:

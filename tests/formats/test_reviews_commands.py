@@ -88,6 +88,11 @@ def test_template_agreement_and_audit_work_together(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("recall-audit", "A", "A", "--tolerance", "0.03"), "0.03"),
+        (("recall-audit", "A", "A", "--tolerance", "nan"), "wrong tolerance"),
+        (("template", "T", "--output", "o.jsonl", "--shortest", "nan"), "wrong region lengths"),
+        (("template", "T", "--output", "o.jsonl", "--longest", "inf"), "wrong region lengths"),
+        (("template", "T", "--output", "no/such/o.jsonl"), "no such folder"),
+        (("template", "T", "--output", "/dev/null", "--replace"), "not a plain file"),
         (("template", "T", "--output", "o.jsonl", "--shortest", "0.5"), "0.5"),
         (("template", "T", "--output", "o.jsonl", "--shortest", "1.0", "--longest", "0.4"), "0.4"),
         (("stats", "no/such/file"), "no/such/file"),
@@ -102,6 +107,29 @@ def test_a_wrong_option_is_told_with_exit_code_2(
     assert done.returncode == 2
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_outside_the_folder_is_no_session(tmp_path: Path) -> None:
+    output = tmp_path / "o.jsonl"
+    done = floorkit(
+        "template", EXAMPLES / "dense" / "targets", "--output", output, "--session", "../targets/demo_1"
+    )
+    assert done.returncode == 4
+    assert "'../targets/demo_1': not a session name" in done.stderr
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("stats", "reviews.jsonl"), ("agreement", "reviews.jsonl", "second_reviewer.jsonl")],
+)
+def test_tables_fit_into_eighty_columns(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    command, *files = arguments
+    done = floorkit(command, *(REVIEWS / name for name in files))
+    tables = done.stdout.split(" disagreements")[0].splitlines()[3:]
+    assert any("INT_HARD_NEGATIVE" in line for line in tables)
+    assert max(map(len, tables)) <= 80
 
 
 def test_the_example_reviews_are_what_their_script_makes(tmp_path: Path) -> None:

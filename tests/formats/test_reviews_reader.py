@@ -123,6 +123,12 @@ def test_a_broken_line_is_told_with_its_number_and_does_not_hide_others(tmp_path
     assert other.where == "reviews.jsonl:3 (event r2)"
 
 
+def test_a_broken_line_is_told_with_its_column(tmp_path: Path) -> None:
+    (problem,) = problems_of(tmp_path, ['{"event_id": "a"'])
+    assert problem.where == "reviews.jsonl:1"
+    assert problem.found == "Expecting ',' delimiter at column 17"
+
+
 def test_bytes_that_are_no_utf_8_are_a_broken_line(tmp_path: Path) -> None:
     path = tmp_path / "reviews.jsonl"
     path.write_bytes(json.dumps(ENTRY).encode() + b'\n{"event_id": "\xff"}\n')

@@ -165,6 +165,16 @@ def test_a_trajectory_past_the_horizons_is_refused(run_case: RunCase) -> None:
         assert str(wrong[-1]) in outcome.err
 
 
+def test_a_decision_window_of_more_than_a_minute_is_refused(run_case: RunCase) -> None:
+    for wrong in (60.2, 1e300):
+        outcome = run_case(
+            GOLDEN / "basic", change=lambda entry, w=wrong: entry["params"].update(decision_window_seconds=w)
+        )
+        assert outcome.code == 2
+        assert "params.decision_window_seconds" in outcome.err
+        assert "at most 60" in outcome.err
+
+
 def test_the_results_are_the_same_bytes_whatever_the_jobs(run_case: RunCase) -> None:
     def change(entry: Entry) -> None:
         entry["controls"] = True

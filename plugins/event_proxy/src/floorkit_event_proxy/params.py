@@ -9,6 +9,8 @@ from floorkit.core.structure import param
 from floorkit.formats.reviews_params import ReviewParams
 
 ROW_SECONDS = 0.2
+LONGEST_WINDOW_SECONDS = 60.0
+"""A longer decision window is a slip: it would hold whole conversations, and memory grows with it."""
 
 
 @attrs.frozen
@@ -31,6 +33,7 @@ class EventProxyParams(ReviewParams):
         "mined region.",
         unit="s",
         low=ROW_SECONDS,
+        high=LONGEST_WINDOW_SECONDS,
         multiple_of=ROW_SECONDS,
     )
     trajectory_seconds: tuple[float, ...] = param(
