@@ -312,6 +312,11 @@ def test_gain_without_a_price_is_not_cautioned() -> None:
     assert paid((0.3, 0.7), (0.2, 0.8)) == paid((0.3, 0.7), (0.2, 0.7)) == paid((0.3, 0.7), (0.3, 0.6)) == ()
 
 
+def test_equal_figures_are_written_with_two_decimals() -> None:
+    assert apart(0.25, 0.25) == "0.25 vs 0.25"
+    assert apart(3 / 14, 3 / 14) == "0.21 vs 0.21"
+
+
 def test_close_recalls_are_written_with_the_decimals_that_tell_them_apart() -> None:
     assert apart(0.71, 0.8) == "0.71 vs 0.80"
     assert apart(0.8041, 0.8043) == "0.8041 vs 0.8043"

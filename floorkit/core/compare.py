@@ -279,7 +279,9 @@ def _words(figure: Figure) -> str:
 
 
 def apart(one: float, other: float) -> str:
-    """``0.71 vs 0.80``: two numbers with as many decimals, at least 2, as tell them apart."""
+    """``0.71 vs 0.80``: two numbers with as many decimals, at least 2, as tell them apart (2 where equal)."""
+    if one == other:
+        return f"{one:.2f} vs {other:.2f}"
     for decimals in range(2, 7):
         texts = f"{one:.{decimals}f}", f"{other:.{decimals}f}"
         if texts[0] != texts[1]:

@@ -379,7 +379,8 @@ class Interval:
 class Comparison:
     """Run B against run A on one headline figure (numerics spec, "Paired comparison").
 
-    ``difference`` is B - A in the figure's unit, ``relative_reduction`` (A - B) / A.
+    ``difference`` is B - A in the figure's unit, ``relative_reduction`` (A - B) / A of the error (1 - rate
+    where a higher rate is better).
     ``p_value`` is the sign-flip permutation p over ``clusters`` units (``excluded`` took no part),
     ``p_adjusted`` Holm's over ``tests`` tests, ``smallest_p`` what this many units can give.
     ``not_comparable`` lists in words what differs; the numbers are then None. ``cautions`` are

@@ -90,7 +90,7 @@ def recall_curves(result: Result, position: int, at: str = "", note: str = "") -
                 series.append(_series(run, curve, list(_chosen(run, where, category, position))))
         if series:
             title = " ".join(filter(None, ("Recall against false-trigger rate,", category, at)))
-            told = "Each point is a threshold, on the evaluated units; the ringed ones were chosen before. "
+            told = "Each point is a threshold, on the evaluated units. "
             plots.append(
                 PlotSection(title, "false-trigger rate", "recall", series, note=(told + note).strip())
             )

@@ -53,10 +53,15 @@ class HeadlineTable:
 
 
 def headline_figures(run: RunResult) -> tuple[Figure, ...]:
-    """The headline figures, each behind the figure that it must be read with (its achieved recall)."""
+    """The headline figures, each behind the figure that it must be read with (its achieved recall) where that
+    is none itself."""
     figures = {figure.key: figure for figure in run.figures}
+    headline = {figure.key: figure for figure in run.figures if figure.headline}
     keys = dict.fromkeys(
-        key for figure in run.figures if figure.headline for key in (figure.read_with, figure.key)
+        key
+        for figure in headline.values()
+        for key in (figure.read_with, figure.key)
+        if key == figure.key or key not in headline
     )
     return tuple(figures[key] for key in keys if key in figures)
 
@@ -168,7 +173,7 @@ COMPARISON_COLUMNS = (
     ColumnSpec("difference", "B − A", "float"),
     ColumnSpec("difference_low", "low", "float"),
     ColumnSpec("difference_high", "high", "float"),
-    ColumnSpec("relative_reduction", "(A − B) / A", "rate"),
+    ColumnSpec("relative_reduction", "error reduction", "rate"),
     ColumnSpec("p_value", "p", "float"),
     ColumnSpec("p_adjusted", "p (Holm)", "float"),
     ColumnSpec("tests", "tests", "integer"),

@@ -40,6 +40,19 @@ def test_a_headline_figure_stands_behind_the_figure_that_it_must_be_read_with(ma
     assert table.rows[0].figures[0] == achieved
 
 
+def test_headline_figures_that_are_read_with_each_other_keep_the_order_of_the_protocol(
+    make_result: Make,
+) -> None:
+    result, _ = make_result()
+    figures = (
+        Figure("recall", 0.7, headline=True, read_with="fp_rate"),
+        Figure("fp_rate", 0.1, headline=True, read_with="recall"),
+    )
+    runs = {name: attrs.evolve(run, figures=figures) for name, run in result.runs.items()}
+    (table,) = standard.headline_tables(attrs.evolve(result, runs=runs))
+    assert table.names == ("recall", "fp_rate")
+
+
 def test_every_value_of_a_headline_figure_has_a_column_of_its_own(make_result: Make) -> None:
     result, _ = make_result()
     table = standard.standard_sections(result)[1]

@@ -218,7 +218,7 @@ def comparisons(identifier: str, title: str, shown: Sequence[Comparison], result
         Heading("A", True, "value of run A"),
         Heading("B", True, "value of run B"),
         Heading("B − A", True, "difference, with the interval of the paired difference"),
-        Heading("relative reduction", True, "(A − B) / A"),
+        Heading("error reduction", True, "(A − B) / A of the error, which is 1 − recall for a recall"),
     ]
     headings += [Heading("p", True), Heading("p (Holm)", True, "adjusted for the tests")] if tested else []
     headings += [
