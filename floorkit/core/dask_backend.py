@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import distributed
@@ -37,13 +38,14 @@ def connect(address: str, jobs: int) -> Iterator[Any]:
         logging.getLogger(name).setLevel(logging.ERROR)
     client_of: Any = distributed.Client
     if address.startswith("/"):
+        Path(address).stat()  # distributed would wait for the file to appear
         opened = client_of(scheduler_file=address, timeout=CONNECT_S)
     elif address:
         opened = client_of(address if "://" in address else f"tcp://{address}", timeout=CONNECT_S)
     else:
         cluster_of: Any = distributed.LocalCluster
         cluster = cluster_of(
-            n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+            n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
         )
         with cluster, client_of(cluster) as client:
             yield client
@@ -55,6 +57,11 @@ def connect(address: str, jobs: int) -> Iterator[Any]:
 
 class Backend(DaskDistributedBackend):  # type: ignore[misc]
     """joblib's Dask backend with failures handed on."""
+
+    def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
+        """The number of tasks at a time; never 1, which would make joblib compute in this process."""
+        workers: int = super().configure(n_jobs, parallel, **options)
+        return max(2, workers)
 
     def start_call(self) -> None:
         """Begin a call of ``joblib.Parallel``."""
