@@ -22,7 +22,7 @@ from floorkit.core.pool import Pool
 from floorkit.core.statistics import Draws, Measured, Replicates, draw, intervals, replicate
 from floorkit.core.statistics_settings import Settings
 from floorkit.core.values import Figure, Source, Table, Unit
-from floorkit.numerics import Ranking, rate
+from floorkit.numerics import rate
 
 FAMILIES = ("response", "yield")
 CANDIDATES = 200
@@ -51,14 +51,15 @@ def measure(pool: Pool, only: Collection[str] | None) -> Sequence[Figure]:
     for code, family in enumerate(FAMILIES):
         if only is None or f"{family}_ap" in only:
 
-            def ranked(code: int = code) -> tuple[np.ndarray, Ranking]:
+            def select(code: int = code) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
                 rows = np.flatnonzero(pool.column("candidates", "family") == code)
-                return rows, Ranking(score[rows], label[rows])
+                return rows, score[rows], label[rows]
 
-            rows, ranking = pool.cached(("ranked", code), ranked)
-            weights = pool.row_weights("candidates")
-            value = ranking.average_precision(None if weights is None else weights[rows])
-            figures.append(Figure(f"{family}_ap", value, unit="AP", higher_is_better=True, headline=True))
+            value = pool.average_precision("candidates", code, select)
+            rankings = (("candidates", code),)
+            figures.append(
+                Figure(f"{family}_ap", value, "AP", higher_is_better=True, headline=True, rankings=rankings)
+            )
     for threshold in (0.4, 0.6, 0.8):
         names = f"false_rate_{threshold}", f"recall_{threshold}"
         if only is not None and not set(names) & set(only):
