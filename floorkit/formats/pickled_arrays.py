@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from floorkit.core.errors import InputError, Problem
+from floorkit.core.errors import InputError, Problem, raise_problems
 
 FLOATS = {"f2", "f4", "f8"}
 
@@ -81,6 +81,13 @@ def _encode(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
+def _no_bytes(*arguments: Any) -> bytes:
+    """How old pickle protocols write the bytes of an array without elements."""
+    if arguments:
+        raise _Refused("bytes that are not written as such")
+    return b""
+
+
 def _is_a_type(*_: Any) -> NoReturn:
     raise _Refused("numpy.ndarray is called, where it may only be named")
 
@@ -93,6 +100,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("numpy.core.numeric", "_frombuffer"): _from_buffer,
     ("numpy._core.numeric", "_frombuffer"): _from_buffer,
     ("_codecs", "encode"): _encode,
+    ("__builtin__", "bytes"): _no_bytes,
     ("collections", "OrderedDict"): OrderedDict,
 }
 
@@ -133,9 +141,15 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise InputError(
             Problem("the pickle is refused; it was not run", str(path), str(error), expected)
         ) from error
-    if not isinstance(data, dict) or not all(
-        isinstance(key, str) and isinstance(value, _Array) and value.array is not None
-        for key, value in data.items()
-    ):
+    if not isinstance(data, dict):
         raise InputError(Problem("not a dictionary of arrays", str(path), type(data).__name__, expected))
-    return {key: value.array for key, value in data.items()}
+    arrays: dict[str, NDArray[Any]] = {}
+    problems = []
+    for key, value in data.items():
+        if isinstance(key, str) and isinstance(value, _Array) and value.array is not None:
+            arrays[key] = value.array
+        else:
+            found = "an array" if isinstance(value, _Array) else f"a {type(value).__name__}"
+            problems.append(Problem("not a session with its array", f"{path} ({key!r})", found, expected))
+    raise_problems(InputError, problems)
+    return arrays

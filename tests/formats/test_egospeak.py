@@ -152,6 +152,20 @@ def test_pickled_arrays_are_read_from_every_protocol(protocol: int, dtype: str, 
             assert np.array_equal(found[name], array)
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_an_array_without_rows_is_read_from_every_protocol(protocol: int, tmp_path: Path) -> None:
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps({"a": np.zeros((0, 10, 3))}, protocol=protocol))
+    assert read_arrays(tmp_path / "x.pkl")["a"].shape == (0, 10, 3)
+
+
+def test_every_entry_of_a_pickle_that_is_no_array_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.pkl").write_bytes(pickle.dumps({"a": raw(30), "b": [0.5], 3: raw(30)}))
+    told = refusal(read_arrays, tmp_path / "x.pkl")
+    assert "x.pkl ('b'): not a session with its array" in told
+    assert "x.pkl (3)" in told
+    assert "'a'" not in told
+
+
 def test_a_pickle_converts_like_a_folder(data: Path) -> None:
     arrays = {"a": raw(30), "b": raw(25, 1)}
     (data / "raw.pkl").write_bytes(pickle.dumps(arrays))
