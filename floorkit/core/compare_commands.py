@@ -56,7 +56,7 @@ def compare(
             for one in found:
                 print_entry_comparison(console, one)
     problems = [
-        Problem(f"{change.kind} differs", one.b.name, f"B: {change.after}", f"A: {change.before}")
+        Problem(f"different {change.kind}", one.b.name, f"B: {change.after}", f"A: {change.before}")
         for one in found
         for change in one.disagreements
     ]
