@@ -200,9 +200,8 @@ def core_files(
 
     noun = one.team.protocol.unit_noun if one.statistics.cluster == "unit" else one.statistics.cluster
     return {
-        STATISTICS: statistics_to_plain(
-            replicates.values(), one.statistics, one.context.seed, noun, result.signature
-        ),
+        STATISTICS: results.mark_flags(result)
+        | statistics_to_plain(replicates.values(), one.statistics, one.context.seed, noun, result.signature),
         TABLES: write_tables(result, sections),
         TIMELINES: write_timelines(result, sections),
     }

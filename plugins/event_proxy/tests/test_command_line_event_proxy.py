@@ -87,6 +87,8 @@ def marked_everywhere(outcome: Any, mark: str) -> None:
     """A warning mark stands in JSON, in every row of every CSV, in the terminal and in the page."""
     assert outcome.code == 0, outcome.err
     assert outcome.summary[mark] is True
+    statistics = json.loads((outcome.results / "statistics.json").read_text(encoding="utf-8"))
+    assert statistics[mark] is True
     files = sorted(outcome.results.glob("*.csv"))
     assert [file.name for file in files] == ["summary_events.csv", "summary_metrics.csv"]
     for file in files:

@@ -309,19 +309,59 @@ def test_a_submission_that_lacks_a_conversation_stops_unless_declared_absent(tmp
             },
             "both splits",
         ),
+        (
+            {
+                "path": "basic/conversations.json",
+                "calibration": {"path": "disputed/../basic/conversations.json", "conversations": ["7"]},
+            },
+            "both splits",
+        ),
+        ({"path": "basic/conversations.json", "revision": "main"}, "dataset.revision: key of a hub dataset"),
+        (
+            {
+                "path": "basic/conversations.json",
+                "calibration": {"conversations": ["7"], "revision": "v2"},
+            },
+            "calibration.revision: key of a hub dataset",
+        ),
     ],
 )
 def test_a_wrong_dataset_table_is_told(table: dict[str, Any], words: str) -> None:
     from floorkit_turnbench.params import TurnbenchParams
-    from floorkit_turnbench.units import build_dataset
+    from floorkit_turnbench.splits import build_dataset
 
     with pytest.raises(ManifestError, match=words):
         build_dataset(Context("tb", "turnbench", TurnbenchParams(), GOLDEN), table)
 
 
+def test_one_file_for_two_splits_that_share_ids_is_refused(tmp_path: Path) -> None:
+    """It would pair the evaluated split's probabilities with the calibration split's gold."""
+    other = tmp_path / "dev.json"
+    other.write_bytes((GOLDEN / "basic/conversations.json").read_bytes())
+    _, done = run(tmp_path, dataset(f'[protocols.tb.dataset.calibration]\npath = "{other}"\n') + PROBS)
+    assert done.returncode == 4
+    assert "calibration_probabilities is missing" in done.stderr
+    assert "conversations 3, 7, 20, 101 in both splits" in done.stderr
+
+
+def test_a_broken_dataset_makes_no_problem_of_the_runs(tmp_path: Path) -> None:
+    text = f'[protocols.tb.dataset]\npath = "{tmp_path}/nowhere.json"\n'
+    _, done = run(tmp_path, text + EVENTS + PROBS)
+    assert done.returncode == 4
+    assert "nowhere.json: cannot be read" in done.stderr
+    assert "unknown conversation" not in done.stderr
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    (folder / "a.parquet").write_bytes(b"PAR1")
+    _, done = run(tmp_path, f'[protocols.tb.dataset]\npath = "{folder}"\n' + EVENTS + PROBS)
+    assert done.returncode == 4
+    assert "cannot be read as parquet" in done.stderr
+    assert "unknown conversation" not in done.stderr
+
+
 def test_a_selected_conversation_that_does_not_exist_is_told() -> None:
     from floorkit_turnbench.params import TurnbenchParams
-    from floorkit_turnbench.units import build_dataset
+    from floorkit_turnbench.splits import build_dataset
 
     context = Context("tb", "turnbench", TurnbenchParams(), GOLDEN)
     units = build_dataset(context, {"path": "basic/conversations.json", "conversations": ["3", "4"]})
@@ -347,7 +387,8 @@ def test_another_format_is_left_to_other_plugins() -> None:
 )
 def test_a_wrong_run_table_is_told(table: dict[str, Any], words: str) -> None:
     from floorkit_turnbench.params import TurnbenchParams
-    from floorkit_turnbench.units import build_dataset, build_run
+    from floorkit_turnbench.runs import build_run
+    from floorkit_turnbench.splits import build_dataset
 
     context = Context("tb", "turnbench", TurnbenchParams(), GOLDEN)
     units = build_dataset(context, {"path": "basic/conversations.json"})
@@ -357,7 +398,8 @@ def test_a_wrong_run_table_is_told(table: dict[str, Any], words: str) -> None:
 
 def test_two_files_of_one_task_and_calibration_files_without_a_split_are_told() -> None:
     from floorkit_turnbench.params import TurnbenchParams
-    from floorkit_turnbench.units import build_dataset, build_run
+    from floorkit_turnbench.runs import build_run
+    from floorkit_turnbench.splits import build_dataset
 
     context = Context("tb", "turnbench", TurnbenchParams(), GOLDEN)
     units = build_dataset(context, {"path": "basic/conversations.json"})

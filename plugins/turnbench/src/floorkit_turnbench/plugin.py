@@ -71,23 +71,23 @@ def floorkit_protocols() -> list[Protocol]:
 def floorkit_dataset(context: Context, table: Mapping[str, Any]) -> Dataset | None:
     if table.get("format", "turnbench") != "turnbench":
         return None
-    from floorkit_turnbench import units
+    from floorkit_turnbench import splits
 
-    return units.build_dataset(context, table)
+    return splits.build_dataset(context, table)
 
 
 @hookimpl
 def floorkit_predictions(context: Context, dataset: Dataset, run: str, table: Mapping[str, Any]) -> Run:
-    from floorkit_turnbench import units
+    from floorkit_turnbench import runs
 
-    return units.build_run(context, dataset, run, table)
+    return runs.build_run(context, dataset, run, table)
 
 
 @hookimpl
 def floorkit_controls(dataset: Dataset) -> Sequence[Run]:
-    from floorkit_turnbench import units
+    from floorkit_turnbench import runs
 
-    return units.build_controls(dataset)
+    return runs.build_controls(dataset)
 
 
 @hookimpl

@@ -36,7 +36,7 @@ from floorkit_turnbench.thresholds import ConversationSweep, latencies_ms, sweep
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from floorkit_turnbench.units import Prediction
+    from floorkit_turnbench.runs import Prediction
 
 SET_NAMES: Final = tuple(name for name, _, _ in OFFICIAL_SETS)
 NO_THETA: Final = np.array([np.nan])

@@ -1,4 +1,4 @@
-"""From the manifest's tables to units, runs and their loaders: what the dataset and predictions hooks do."""
+"""The manifest's runs tables, turned into runs and their loaders, and the control runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from floorkit.core.errors import InputError, ManifestError, Problem
 from floorkit.core.paths import resolve, shown
 from floorkit.core.structure import structure
 from floorkit.core.values import Context, Dataset, Mark, Run, Source, Split, Unit, UnitKey
-from floorkit_turnbench.conversation import TASKS, Conversation, Events, Gold, Task
-from floorkit_turnbench.data import Listing, load_conversation, open_source
-from floorkit_turnbench.gold import build_gold
+from floorkit_turnbench.conversation import TASKS, Events, Task
 from floorkit_turnbench.labels import SPEAKERS
-from floorkit_turnbench.listing import Listed
-from floorkit_turnbench.params import DatasetTable, RunTable, SourceTable
+from floorkit_turnbench.listing import official_order
+from floorkit_turnbench.params import RunTable
 from floorkit_turnbench.predictors import annotator_events, gold_events, metronome_events, silent_events
 from floorkit_turnbench.probabilities import Probabilities, parse_probabilities, read_probabilities
+from floorkit_turnbench.splits import NOT_SELECTED, UnitGold
 from floorkit_turnbench.strict_json import parse_json, read_bytes
 from floorkit_turnbench.submission import Submission, check_submission, read_submission
 from floorkit_turnbench.thresholds import candidate_thetas
@@ -30,15 +29,6 @@ EXPLORATORY = Mark(
     "a threshold was chosen on the evaluated conversations themselves (no calibration split): its figures "
     "are not a confirmatory result, do not report them as one",
 )
-NOT_SELECTED = "conversations_not_selected"
-
-
-@frozen(eq=False)
-class UnitGold:
-    """What ``Dataset.load`` gives: a conversation, and the gold built from it."""
-
-    conversation: Conversation
-    gold: Gold
 
 
 @frozen(eq=False)
@@ -56,109 +46,6 @@ class Prediction:
 
     events: Events | None = None
     probabilities: Mapping[Task, SweptProbabilities] = field(factory=dict)
-
-
-# --- dataset -------------------------------------------------------------------------------------
-
-
-def build_dataset(context: Context, table: Mapping[str, Any]) -> Dataset:
-    """Units of both splits, from the ``[dataset]`` table."""
-    where = f"protocols.{context.name}.dataset"
-    parsed = structure(DatasetTable, table, where)
-    if bool(parsed.path) == bool(parsed.hub):
-        raise ManifestError(Problem("one of path and hub is needed", where, expected="path or hub"))
-    whole = _open(context, parsed)
-    evaluated = whole.select(parsed.conversations) if parsed.conversations else whole
-    kept = evaluated.conversations
-    calibration = None
-    if parsed.calibration is not None:
-        calibration = _calibration(context, parsed.calibration, whole, f"{where}.calibration")
-        if not _has_source(parsed.calibration):
-            chosen = {one.conversation_id for one in calibration.conversations}
-            _refuse_overlap(chosen.intersection(parsed.conversations), where)
-            kept = tuple(one for one in kept if one.conversation_id not in chosen)
-    units = [_unit(one, "evaluated") for one in kept]
-    provenance: dict[str, Any] = {"evaluated": dict(evaluated.provenance)}
-    if parsed.conversations:
-        provenance[NOT_SELECTED] = {
-            one.conversation_id: one.duration_s
-            for one in whole.conversations
-            if one.conversation_id not in parsed.conversations
-        }
-    files = dict(evaluated.files)
-    problems = list(evaluated.problems)
-    if calibration is not None:
-        units += [_unit(one, "calibration") for one in calibration.conversations]
-        provenance["calibration"] = dict(calibration.provenance)
-        files |= {f"calibration_{role}": path for role, path in calibration.files.items()}
-        problems += calibration.problems
-    return Dataset(
-        tuple(units),
-        load_unit,
-        files=files,
-        problems=tuple(dict.fromkeys(problems)),
-        provenance=provenance,
-    )
-
-
-def _refuse_overlap(names: set[str], where: str) -> None:
-    if names:
-        raise ManifestError(
-            Problem(
-                "a conversation stands in both splits",
-                where,
-                ", ".join(sorted(names)),
-                "thresholds are chosen on conversations that are not evaluated",
-            )
-        )
-
-
-def _has_source(table: SourceTable) -> bool:
-    return bool(table.path or table.hub)
-
-
-def _calibration(context: Context, table: SourceTable, whole: Listing, where: str) -> Listing:
-    if table.path and table.hub:
-        raise ManifestError(Problem("path and hub exclude each other", where))
-    if not (_has_source(table) or table.conversations):
-        raise ManifestError(
-            Problem(
-                "no calibration source",
-                where,
-                expected="path, hub, or the conversations of the evaluated source to choose thresholds on",
-            )
-        )
-    source = _open(context, table) if _has_source(table) else whole
-    return source.select(table.conversations) if table.conversations else source
-
-
-def _open(context: Context, table: SourceTable) -> Listing:
-    return open_source(
-        resolve(context.root, table.path) if table.path else None,
-        hub=table.hub,
-        revision=table.revision,
-        durations=resolve(context.root, table.durations) if table.durations else None,
-    )
-
-
-def _unit(listed: Listed, split: Split) -> Unit:
-    return Unit(
-        listed.conversation_id,
-        split,
-        Source(listed.files, {**listed.values, "duration_s": listed.duration_s}),
-        {**listed.facts, "duration_s": listed.duration_s},
-    )
-
-
-def load_unit(context: Context, unit: Unit) -> UnitGold:
-    """Load one conversation and build its gold."""
-    values = dict(unit.gold.values)
-    duration = values.pop("duration_s")
-    conversation = load_conversation(Listed(unit.name, duration, unit.info, unit.gold.files, values))
-    return UnitGold(conversation, build_gold(conversation))
-
-
-# --- runs ----------------------------------------------------------------------------------------
 
 
 def build_run(context: Context, dataset: Dataset, run: str, table: Mapping[str, Any]) -> Run:
@@ -210,7 +97,7 @@ def known_durations(dataset: Dataset, first: Split) -> dict[str, float]:
 
 def _events_run(context: Context, dataset: Dataset, run: str, path: Path) -> Run:
     place = shown(path, context.root)
-    durations = known_durations(dataset, "evaluated")
+    durations = known_durations(dataset, "evaluated") or None  # a broken dataset knows no conversation
     # A calibration unit has nothing to choose in a run of events: it takes part with no prediction.
     sources: dict[UnitKey, Source] = {
         unit.key: Source({}, {"kind": "unused"}) for unit in dataset.split("calibration")
@@ -240,6 +127,18 @@ def _probability_run(context: Context, dataset: Dataset, run: str, table: RunTab
     in_sample = not dataset.split("calibration")
     evaluated = _probability_files(context, dataset, table.probabilities, "evaluated", where, problems)
     calibration = evaluated
+    twice = {unit.name for unit in dataset.split("evaluated")} & {
+        unit.name for unit in dataset.split("calibration")
+    }
+    if twice and not table.calibration_probabilities:
+        problems.append(
+            Problem(
+                "calibration_probabilities is missing",
+                where,
+                f"conversations {', '.join(official_order(twice))} in both splits, from different sources",
+                "the probability files of the calibration split: one file cannot hold both",
+            )
+        )
     if table.calibration_probabilities:
         if in_sample:
             problems.append(
@@ -295,7 +194,7 @@ def _probability_files(
     where: str,
     problems: list[Problem],
 ) -> dict[Task, tuple[Path, Probabilities]]:
-    durations = known_durations(dataset, split)
+    durations = known_durations(dataset, split) or None
     files: dict[Task, tuple[Path, Probabilities]] = {}
     for name in names:
         path = resolve(context.root, name)
