@@ -15,6 +15,7 @@ import time
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from floorkit.core.compare import compare_pairs
 from floorkit.core.compare_controls import compare_with_controls
@@ -117,6 +118,7 @@ def main() -> None:
     }
     runs = [make_run(name, arguments.sessions, skill) for name, skill in skills.items()]
 
+    threadpool_limits(1)  # as in a run
     start = time.perf_counter()
     draws = draw(runs[0].pool.clusters, settings.resamples, seed=0)
     replicates = replicate(runs, draws, arguments.jobs)

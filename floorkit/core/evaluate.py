@@ -94,7 +94,17 @@ def evaluate(
     replicates
         Bootstrap material of every run, for ``statistics.json``.
     """
+    from threadpoolctl import threadpool_limits
+
     score(plan, executor, progress)
+    # One BLAS thread: the matrices are small, and figures must not depend on how many there are.
+    with threadpool_limits(1):
+        return _evaluate(plan, comparing)
+
+
+def _evaluate(
+    plan: Plan, comparing: CompareEntry
+) -> tuple[Result, tuple[Section, ...], dict[str, Replicates]]:
     prepared = plan.prepared
     team, context = prepared.team, prepared.context
     runs: dict[str, RunResult] = {}
