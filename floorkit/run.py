@@ -21,11 +21,11 @@ import floorkit
 from floorkit.core import manifest as manifests
 from floorkit.core import registry, results
 from floorkit.core.cache import Cache, location
-from floorkit.core.errors import FloorkitError, InputError, Problem, SourceDriftError
+from floorkit.core.errors import FloorkitError, InputError, ManifestError, Problem, SourceDriftError
 from floorkit.core.evaluate import evaluate
 from floorkit.core.executors import Executor
 from floorkit.core.manifest import Manifest
-from floorkit.core.paths import resolve
+from floorkit.core.paths import is_url, resolve
 from floorkit.core.prepare import (
     Findings,
     Hashed,
@@ -155,13 +155,21 @@ def _compare_problems(manifest: Manifest) -> list[Problem]:
     return problems
 
 
+def output_folder(manifest: Manifest) -> Path:
+    """The results folder that the manifest names."""
+    text = manifest.document.floorkit.output
+    if is_url(text):
+        raise ManifestError(Problem("results are written to a folder, not to a URL", "floorkit.output", text))
+    return resolve(manifest.root, text)
+
+
 def run_manifest(request: Request, command: Sequence[str]) -> None:
     """``floorkit run``: evaluate, print the report, write the results."""
     from floorkit.reports.unit_differences import unit_difference_plots
 
     started = _now()
     manifest = manifests.read(request.manifest, request.settings).select(request.only)
-    output = request.output or resolve(manifest.root, manifest.document.floorkit.output)
+    output = request.output or output_folder(manifest)
     results.check_output(output)
     with workplace(request, manifest.root) as (cache, executor):
         prepared, plans, findings, states = prepare_all(request, manifest, cache, executor, reuse=True)

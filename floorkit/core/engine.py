@@ -21,6 +21,7 @@ from attrs import field, frozen
 from floorkit.core import registry, store
 from floorkit.core.errors import EvaluationError, FloorkitError, InputError, Problem, SourceDriftError
 from floorkit.core.manifest import ProtocolEntry
+from floorkit.core.paths import shown
 from floorkit.core.registry import Team, core_source, normalized, team
 from floorkit.core.sources import InputFile, hash_plain
 from floorkit.core.structure import structure, unstructure
@@ -246,7 +247,7 @@ def _changed(task: Task) -> list[Problem]:
         except InputError as error:
             problem = Problem(
                 "a worker cannot read an input file",
-                str(file.path),
+                shown(file.path),
                 f"{error.problems[0].found} ({this_process()})",
                 "inputs under the same path wherever units are computed",
                 "put them on a file system that all workers share",

@@ -27,16 +27,15 @@ def resolve(root: Path, text: str) -> Path:
     return Path(os.path.normpath(root / os.path.expanduser(text)))
 
 
-def shown(path: Path, root: Path) -> str:
-    """A path as messages and results name it: a copy by its URL, else relative to ``root`` where below it."""
+def shown(path: Path, root: Path | None = None) -> str:
+    """A path as messages and results name it: a copy by its URL, others relative to ``root`` if below it."""
     if "%3A%2F%2F" in (text := path.as_posix()):
         from floorkit.core.remote import url_of
 
         return url_of(path)
-    try:
+    if root is not None and path.is_relative_to(root):
         return path.relative_to(root).as_posix()
-    except ValueError:
-        return text
+    return text
 
 
 def child(folder: Path, name: str) -> Path:

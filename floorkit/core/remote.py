@@ -149,7 +149,10 @@ def _listed(system: Any, root: str) -> Iterator[tuple[str, tuple[str, Mapping[st
     """Every file below ``root``: its relative name, its path in the file system, and what is known of it."""
     start = f"{root.rstrip('/')}/"
     by_url = "http" in system.protocol
-    found = system.find(root, detail=True)
+    # Listings over HTTP leave out what cannot be listed, unless they are asked not to.
+    found = system.find(root, detail=True, **({"on_error": "raise"} if by_url else {}))
+    if not found:
+        raise FileNotFoundError("no file below it")
     for path, details in sorted(found.items()):
         name = path.removeprefix(start)
         yield unquote(name) if by_url else name, (path, details)

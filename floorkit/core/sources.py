@@ -14,6 +14,7 @@ import attrs
 from attrs import frozen
 
 from floorkit.core.errors import EvaluationError, InputError, Problem
+from floorkit.core.paths import shown
 
 LEFTOVER_FOLDERS = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints"}
 LEFTOVER_SUFFIXES = (".pyc", ".pyo", "~", ".swp", ".swo", ".orig", ".rej", ".bak")
@@ -99,7 +100,7 @@ def hash_file(path: Path) -> tuple[str, int]:
             digest = hashlib.file_digest(stream, "sha256")
             return digest.hexdigest(), stream.tell()
     except OSError as error:
-        raise InputError(Problem("cannot be read", str(path), error.strerror or str(error))) from None
+        raise InputError(Problem("cannot be read", shown(path), error.strerror or str(error))) from None
 
 
 def hash_plain(data: Any) -> str:
@@ -163,7 +164,7 @@ class FileState:
         try:
             stat = path.stat()
         except OSError as error:
-            raise InputError(Problem("cannot be read", str(path), error.strerror or str(error))) from None
+            raise InputError(Problem("cannot be read", shown(path), error.strerror or str(error))) from None
         return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
@@ -198,7 +199,7 @@ class InputFile:
             return None
         return Problem(
             "changed while the run went on",
-            str(self.path),
+            shown(self.path),
             "another size, time or inode than when it was hashed",
             "files that stay as they are until the run ends",
             "run again when nothing writes to it",
