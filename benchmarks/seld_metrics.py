@@ -2,6 +2,7 @@
 
     python benchmarks/seld_metrics.py speed [--frames 200]
     python benchmarks/seld_metrics.py memory [--megabytes 370]
+    python benchmarks/seld_metrics.py jobs [--recordings 8] [--frames 60] [--most 2]
 
 ``speed`` times, in CPU seconds of one process and one BLAS thread, the plugin's kernel and the yardstick
 ``floorkit_seld_metrics.reference`` on the same recording, the latter run as the official pipeline runs:
@@ -10,6 +11,8 @@ class-agnostic ones and once more for Pearson r; the 2026-04-02 maps once. It al
 
 ``memory`` scores one recording with a prediction file of the given size in a child process and prints
 the highest resident memory over the file's size.
+
+``jobs`` times ``floorkit run`` on several recordings with 1 up to ``--most`` worker processes.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
@@ -133,6 +136,42 @@ def score(labels: Path, predictions: Path) -> None:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, seconds)
 
 
+def jobs(recordings: int, frames: int, most: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for number in range(recordings):
+            generate(folder, frames, seed=number, name=f"bench{number}")
+        manifest = folder / "protocols.toml"
+        manifest.write_text(MANIFEST, encoding="utf-8")
+        first = 0.0
+        for count in range(1, most + 1):
+            command = [sys.executable, "-m", "floorkit", "run", str(manifest), "--fresh", "--quiet"]
+            started, used = perf_counter(), children_seconds()
+            subprocess.run([*command, "--jobs", str(count)], check=True)
+            seconds, used = perf_counter() - started, children_seconds() - used
+            first = first or seconds
+            print(
+                f"--jobs {count}: {seconds:.1f} s of wall time ({first / seconds:.2f} times as quick), "
+                f"{used:.1f} s of CPU time"
+            )
+
+
+def children_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+MANIFEST = """
+[protocols.bench]
+plugin = "floorkit-seld-metrics"
+controls = false
+statistics = { resamples = 100 }
+dataset = { format = "dcase2026_task3", labels = "labels_dev" }
+params = { revisions = ["2026-04-02", "2026-05-18", "2026-05-28", "2026-06-30"] }
+runs.model.predictions = "predictions"
+"""
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -140,6 +179,10 @@ if __name__ == "__main__":
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("speed").add_argument("--frames", type=int, default=200)
     commands.add_parser("memory").add_argument("--megabytes", type=float, default=370.0)
+    scaling = commands.add_parser("jobs")
+    scaling.add_argument("--recordings", type=int, default=8)
+    scaling.add_argument("--frames", type=int, default=60)
+    scaling.add_argument("--most", type=int, default=2)
     scoring = commands.add_parser("score")
     scoring.add_argument("labels", type=Path)
     scoring.add_argument("predictions", type=Path)
@@ -148,5 +191,7 @@ if __name__ == "__main__":
         speed(options.frames)
     elif options.command == "memory":
         memory(options.megabytes)
+    elif options.command == "jobs":
+        jobs(options.recordings, options.frames, options.most)
     else:
         score(options.labels, options.predictions)

@@ -45,11 +45,11 @@ def annotation_text(frame: int, category: int, polygon: str, distance: float, sc
     )
 
 
-def generate(folder: Path, frames: int = 200, seed: int = 1) -> tuple[Path, Path]:
-    """Write the recording; returns the paths of its labels and of its predictions."""
+def generate(folder: Path, frames: int = 200, seed: int = 1, name: str = "bench") -> tuple[Path, Path]:
+    """Write the recording ``name``; returns the paths of its labels and of its predictions."""
     rng = np.random.default_rng(seed)
-    labels = folder / "labels_dev" / "dev-test-sony" / "bench_std.json"
-    predictions = folder / "predictions" / "bench_inference.json"
+    labels = folder / "labels_dev" / "dev-test-sony" / f"{name}_std.json"
+    predictions = folder / "predictions" / f"{name}_inference.json"
     for path in (labels, predictions):
         path.parent.mkdir(parents=True, exist_ok=True)
     sources = [

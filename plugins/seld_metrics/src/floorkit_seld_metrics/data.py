@@ -23,7 +23,6 @@ from floorkit.core.structure import structure
 from floorkit.core.values import Context, Dataset, Run, Source, Unit, UnitKey
 from floorkit_seld_metrics.documents import Document, read_document
 from floorkit_seld_metrics.params import FORMAT, SPLITS, DatasetTable, RunTable
-from floorkit_seld_metrics.soft_matching import Kept
 from floorkit_seld_metrics.taxonomy import REVISIONS
 
 LABEL_ENDINGS = ("_std.json", "_std.json.gz")
@@ -34,13 +33,9 @@ _LARGEST_LOSS = 1e-3
 
 @attrs.frozen(eq=False)
 class Gold:
-    """One recording's labels, and the soft maps of them that scoring a run has needed so far.
-
-    The same Gold is scored against every run, so that ground truth is rendered once.
-    """
+    """One recording's labels."""
 
     document: Document
-    canvases: Kept = attrs.field(factory=dict, init=False, repr=False)
 
 
 def dataset(context: Context, table: Mapping[str, Any]) -> Dataset | None:

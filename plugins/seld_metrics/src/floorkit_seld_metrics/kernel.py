@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,16 @@ from floorkit_seld_metrics.coco_matching import match_masks
 from floorkit_seld_metrics.data import LABEL_ENDINGS, PREDICTION_ENDINGS, Gold
 from floorkit_seld_metrics.documents import Document
 from floorkit_seld_metrics.params import SeldMetricsParams
-from floorkit_seld_metrics.soft_matching import SoftMatches, match_soft_maps
+from floorkit_seld_metrics.soft_matching import Kept, SoftMatches, match_soft_maps
 from floorkit_seld_metrics.taxonomy import CODED_CLASSES, N_CLASSES, OUT_OF_RANGE
 
 PICTURE_KINDS: Final = ("best", "worst", "random")
 ENDINGS: Final = (*LABEL_ENDINGS, *PREDICTION_ENDINGS)
 _CLASS: Final[dict[str, tuple[str, ...]]] = {"class": CODED_CLASSES}
+
+_rendered: WeakKeyDictionary[Gold, Kept] = WeakKeyDictionary()
+"""Soft maps of each Gold that scoring has needed so far: the same Gold is scored against every run, so that
+ground truth is rendered once; they go with their Gold."""
 
 
 def score(
@@ -83,7 +88,7 @@ def _score(
     }
     tables: dict[str, Table] = {}
     if params.soft_revisions:
-        matches = match_soft_maps(labels, predicted, gold.canvases)
+        matches = match_soft_maps(labels, predicted, _rendered.setdefault(gold, {}))
         tables["detections"] = _detections(predicted, matches)
         count = 0 if prediction.is_control else params.pictures
         tables["pictures"] = _pictures(labels, predicted, matches, count, f"{seed} {name}")
