@@ -22,8 +22,8 @@ Tables
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,14 @@ PICTURE_KINDS: Final = ("best", "worst", "random")
 ENDINGS: Final = (*LABEL_ENDINGS, *PREDICTION_ENDINGS)
 _CLASS: Final[dict[str, tuple[str, ...]]] = {"class": CODED_CLASSES}
 
-_rendered: WeakKeyDictionary[Gold, Kept] = WeakKeyDictionary()
-"""Soft maps of each Gold that scoring has needed so far: the same Gold is scored against every run, so that
-ground truth is rendered once; they go with their Gold."""
+
+@lru_cache(maxsize=1)
+def _rendered(gold: Gold) -> Kept:
+    """The soft maps of a Gold that scoring has needed so far.
+
+    The same Gold is scored against one run after the other, so that ground truth is rendered once.
+    """
+    return {}
 
 
 def score(
@@ -88,7 +93,7 @@ def _score(
     }
     tables: dict[str, Table] = {}
     if params.soft_revisions:
-        matches = match_soft_maps(labels, predicted, _rendered.setdefault(gold, {}))
+        matches = match_soft_maps(labels, predicted, _rendered(gold))
         tables["detections"] = _detections(predicted, matches)
         count = 0 if prediction.is_control else params.pictures
         tables["pictures"] = _pictures(labels, predicted, matches, count, f"{seed} {name}")
