@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +47,11 @@ _CLASS: Final[dict[str, tuple[str, ...]]] = {"class": CODED_CLASSES}
 
 
 @lru_cache(maxsize=1)
-def _rendered(gold: Gold) -> Kept:
+def _rendered(gold: ref[Gold]) -> Kept:
     """The soft maps of a Gold that scoring has needed so far.
 
-    The same Gold is scored against one run after the other, so that ground truth is rendered once.
+    The same Gold is scored against one run after the other, so that ground truth is rendered once. The
+    reference is weak: the labels of one recording are gone before the next one's are read.
     """
     return {}
 
@@ -93,7 +95,7 @@ def _score(
     }
     tables: dict[str, Table] = {}
     if params.soft_revisions:
-        matches = match_soft_maps(labels, predicted, _rendered(gold))
+        matches = match_soft_maps(labels, predicted, _rendered(ref(gold)))
         tables["detections"] = _detections(predicted, matches)
         count = 0 if prediction.is_control else params.pictures
         tables["pictures"] = _pictures(labels, predicted, matches, count, f"{seed} {name}")
