@@ -201,7 +201,7 @@ def test_a_cluster_that_loses_its_last_worker_is_not_waited_for(
 def test_a_scheduler_that_does_not_answer_is_told(toy_data: Path, toy_site: Path) -> None:
     ran = impatient(toy_data, toy_site, "--executor", "dask://127.0.0.1:9")
     assert ran.returncode == 1
-    assert "--executor dask://127.0.0.1:9: no Dask cluster with a worker there" in ran.stderr
+    assert "--executor dask://127.0.0.1:9: no cluster with a worker there" in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -330,7 +330,7 @@ def test_an_address_where_nothing_listens_and_an_executor_that_does_not_exist(
     missing = str(toy_data / "no.json")
     nobody = floorkit("run", "protocols.toml", "--executor", f"dask://{missing}", cwd=toy_data)
     assert nobody.returncode == 1
-    assert f"--executor dask://{missing}: no Dask cluster with a worker there" in nobody.stderr
+    assert f"--executor dask://{missing}: no cluster with a worker there" in nobody.stderr
     assert "No such file" in nobody.stderr
     unknown = floorkit("run", "protocols.toml", "--executor", "slurm", cwd=toy_data)
     assert unknown.returncode == 2

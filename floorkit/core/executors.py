@@ -3,7 +3,8 @@
     local             --jobs 1: this process; more: loky's worker processes
     dask              a Dask cluster of --jobs worker processes on this machine
     dask://HOST:PORT  a running Dask scheduler (also dask://tls://..., dask:///path/to/scheduler-file.json)
-    ray, ray://...    Ray, started here or at that address
+    ray               Ray on this machine, with --jobs worker processes
+    ray://HOST:PORT   a running Ray cluster of which this machine is a node (ray://auto finds it)
 
 Whatever the place, outcomes come in the order of the tasks, and tables are the same to the byte: each unit
 is computed alone, by one thread. Results cross through the cache folder, which all workers must see; what
@@ -31,6 +32,9 @@ Progress = Callable[[int], None]
 """Called with the number of units that were finished."""
 
 BACKENDS = ("local", "dask", "ray")
+
+LIST = 256
+"""Tasks that a backend without generators is given at a time."""
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 
@@ -116,10 +120,13 @@ class Executor:
         noted = [(task, scratch / f"{index}.running") for index, task in enumerate(tasks)]
         finished = False
         try:
+            calls = [joblib.delayed(_noted)(work, task, note) for task, note in noted]
+            streams = self.backend != "ray"  # Ray's backend returns lists only
             with joblib.parallel_config(**backend):
-                outcomes = joblib.Parallel(return_as="generator", pre_dispatch="4*n_jobs")(
-                    joblib.delayed(_noted)(work, task, note) for task, note in noted
+                parallel = joblib.Parallel(
+                    return_as="generator" if streams else "list", pre_dispatch="4*n_jobs"
                 )
+            outcomes = parallel(calls) if streams else _in_lists(parallel, calls)
             with _ended_quietly(outcomes):
                 yield from outcomes
             finished = True
@@ -144,36 +151,40 @@ class Executor:
         """Arguments of ``joblib.parallel_config``."""
         if self.backend == "local":
             return {"backend": "loky", "n_jobs": self.jobs, "inner_max_num_threads": 1}
-        connect = {"dask": self._dask, "ray": self._ray}[self.backend]
+        where = f"--executor {self.backend}" + (f"://{self.address}" if self.address else "")
         try:
-            return connect(tasks)
+            if self._client is None:
+                self._client = self._connect()
         except ImportError as error:
+            remedy = f"pip install 'floorkit[{self.backend}]'"
             raise ManifestError(
-                Problem(
-                    f"{self.backend} is not installed",
-                    "--executor",
-                    str(error),
-                    remedy=f"pip install 'floorkit[{self.backend}]'",
-                )
+                Problem(f"{self.backend} is not installed", where, str(error), remedy=remedy)
             ) from None
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            expected = "a cluster that is running and has workers"
+            raise EvaluationError(
+                Problem("no cluster with a worker there", where, str(error), expected)
+            ) from None
+        if self.backend == "ray":
+            return {"backend": "ray", "n_jobs": -1 if self.address else self.jobs}
+        from floorkit.core.dask_backend import Backend
 
-    def _dask(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        from floorkit.core import dask_backend
-
-        if self._client is None:
-            try:
-                self._client = self._started.enter_context(dask_backend.connect(self.address, self.jobs))
-            except (OSError, TimeoutError, ValueError) as error:
-                raise EvaluationError(
-                    Problem(
-                        "no Dask cluster with a worker there",
-                        f"--executor dask://{self.address}",
-                        str(error),
-                        "a scheduler that is running and has workers",
-                    )
-                ) from None
         self._refuse(self._client.run(refusals, tasks[0].recipe, on_error="return"))
-        return {"backend": dask_backend.Backend(client=self._client)}
+        return {"backend": Backend(client=self._client)}
+
+    def _connect(self) -> Any:
+        """What stands for the cluster; ended with the executor."""
+        if self.backend == "dask":
+            from floorkit.core.dask_backend import connect
+
+            return self._started.enter_context(connect(self.address, self.jobs))
+        import ray
+        from ray.util.joblib import register_ray
+
+        register_ray()
+        options = {"address": self.address} if self.address else {"num_cpus": self.jobs}
+        self._started.callback(ray.shutdown)
+        return ray.init(include_dashboard=None if self.address else False, log_to_driver=False, **options)
 
     def _refuse(self, answers: dict[str, Any]) -> None:
         """Raise what the workers say against computing here, all of them, before any of them does."""
@@ -194,18 +205,12 @@ class Executor:
         if problems:
             raise SourceDriftError(problems)
 
-    def _ray(self, tasks: Sequence[Task]) -> dict[str, Any]:
-        import ray
-        from ray.util.joblib import register_ray
 
-        if self._client is None:
-            if self.address:
-                self._client = ray.init(f"ray://{self.address}")
-            else:
-                self._client = ray.init(num_cpus=self.jobs, include_dashboard=False, log_to_driver=False)
-            self._started.callback(ray.shutdown)
-            register_ray()
-        return {"backend": "ray", "n_jobs": -1 if self.address else self.jobs}
+def _in_lists(parallel: Any, calls: Sequence[Any]) -> Generator[Outcome, None, None]:
+    """Outcomes of a backend that returns lists only, some hundred at a time."""
+    with parallel:
+        for start in range(0, len(calls), LIST):
+            yield from parallel(calls[start : start + LIST])
 
 
 @contextmanager
@@ -235,7 +240,7 @@ def _is_death(error: Exception) -> bool:
         "TerminatedWorkerError",
         "BrokenProcessPool",
         "KilledWorker",
-        "RayActorError",
+        "ActorDiedError",
     }
 
 
