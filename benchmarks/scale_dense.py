@@ -3,9 +3,10 @@
     python benchmarks/scale_dense.py [--protocol competing_risk|event_proxy|annotated] [--sessions 1000]
 
 The sessions are copies of the example ones (examples/dense, 1500 rows each) under other names; two runs,
-the protocol's controls, 100 resamples, one job. Each run is a process of its own; printed are its wall and CPU
-seconds and its peak memory, for a quarter, a half and all of the sessions: what is flat and what grows. The
-yardstick, in the same process as nothing else, is a plain loop that reads every file of the sessions once.
+the protocol's controls, 100 resamples, one job. Each run is a process of its own; printed are its wall
+and CPU seconds and its peak memory, for a quarter, a half and all of the sessions: what is flat and what
+grows. The yardstick, in the same process as nothing else, is a plain loop that reads every file of the
+sessions once.
 """
 
 from __future__ import annotations
